@@ -1,0 +1,140 @@
+# How everything is compiled, and the three words the CMakeLists use: kibitz_library,
+# kibitz_program, kibitz_test.
+
+option(KIBITZ_PORTABLE "Run on any x86-64-v2 machine instead of tuning for this one" OFF)
+option(KIBITZ_TORCH "Build what learns (needs libtorch)" ON)
+option(KIBITZ_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
+set(KIBITZ_SANITIZE "" CACHE STRING "Sanitizers, such as address,undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")  # CHECK stays on; nothing uses assert.
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The precompiled header's time stamp would make every ccache look-up miss.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime
+      CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${CCACHE})
+endif()
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND KIBITZ_PORTABLE)
+  add_compile_options(-march=x86-64-v2)
+elseif(NOT KIBITZ_PORTABLE)
+  add_compile_options(-march=native)
+endif()
+if(KIBITZ_SANITIZE)
+  add_compile_options(-fsanitize=${KIBITZ_SANITIZE} -fno-omit-frame-pointer -g
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${KIBITZ_SANITIZE})
+endif()
+
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(Threads REQUIRED)
+find_package(GTest REQUIRED)
+if(KIBITZ_TORCH)
+  find_package(Torch REQUIRED)
+  separate_arguments(KIBITZ_TORCH_FLAGS UNIX_COMMAND "${TORCH_CXX_FLAGS}")
+endif()
+
+enable_testing()
+include(GoogleTest)
+
+add_compile_definitions(KIBITZ_VERSION="${PROJECT_VERSION}")
+set(KIBITZ_WARNINGS -Wall -Wextra -Wconversion -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 sees overlaps and overflows inside its own std::string where there are none.
+  list(APPEND KIBITZ_WARNINGS -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
+endif()
+
+# Our own code: include root, warnings, and one of two precompiled headers: torch for what learns,
+# JSON and formatting for the rest.
+function(kibitz_configure target torch)
+  target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_compile_options(${target} PRIVATE ${KIBITZ_WARNINGS})
+  if(NOT torch)
+    if(NOT target STREQUAL kibitz_pch)
+      target_precompile_headers(${target} REUSE_FROM kibitz_pch)
+    endif()
+  else()
+    target_include_directories(${target} SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
+    target_link_libraries(${target} PUBLIC ${TORCH_LIBRARIES})
+    target_compile_options(${target} PRIVATE ${KIBITZ_TORCH_FLAGS})
+    if(NOT target STREQUAL kibitz_torch_pch)
+      target_precompile_headers(${target} REUSE_FROM kibitz_torch_pch)
+    endif()
+  endif()
+endfunction()
+
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/pch.cc CONTENT "")
+add_library(kibitz_pch OBJECT ${CMAKE_BINARY_DIR}/pch.cc)
+target_precompile_headers(kibitz_pch PRIVATE <fmt/format.h> <nlohmann/json.hpp> <string> <vector>)
+target_link_libraries(kibitz_pch PUBLIC fmt::fmt nlohmann_json::nlohmann_json)
+kibitz_configure(kibitz_pch FALSE)
+if(KIBITZ_TORCH)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/torch_pch.cc CONTENT "")
+  add_library(kibitz_torch_pch OBJECT ${CMAKE_BINARY_DIR}/torch_pch.cc)
+  target_precompile_headers(kibitz_torch_pch PRIVATE <torch/torch.h>)
+  kibitz_configure(kibitz_torch_pch TRUE)
+endif()
+
+# kibitz_library(games/chess [TORCH] [HOT] LINK ...): the folder's .cc files as kibitz_games_chess,
+# its *_test.cc files as the test program kibitz_games_chess_test. HOT code gets -O3.
+function(kibitz_library folder)
+  cmake_parse_arguments(ARG "TORCH;HOT" "" "LINK" ${ARGN})
+  string(REPLACE "/" "_" name kibitz_${folder})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cc)
+  file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*_test.cc)
+  if(tests)
+    list(REMOVE_ITEM sources ${tests})
+  endif()
+  add_library(${name} STATIC ${sources})
+  kibitz_configure(${name} ${ARG_TORCH})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  if(ARG_HOT)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O3>)
+  endif()
+  if(tests)
+    set(torch "")
+    if(ARG_TORCH)
+      set(torch TORCH)
+    endif()
+    kibitz_test(${name}_test ${torch} SOURCES ${tests} LINK ${name})
+  endif()
+endfunction()
+
+# kibitz_program(kibitz SOURCES file-or-pattern ... [TORCH] LINK ...)
+function(kibitz_program name)
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;LINK" ${ARGN})
+  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/)
+  file(GLOB sources CONFIGURE_DEPENDS ${ARG_SOURCES})
+  add_executable(${name} ${sources})
+  kibitz_configure(${name} ${ARG_TORCH})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+endfunction()
+
+# kibitz_test(name [TORCH] SOURCES ... LINK ... [LABELS ...] [TIMEOUT s]): a GoogleTest program, each test
+# on its own under CTest. Tests find data through these variables; both may be set from outside.
+function(kibitz_test name)
+  cmake_parse_arguments(ARG "TORCH" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  kibitz_configure(${name} ${ARG_TORCH})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE KIBITZ_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                                             KIBITZ_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  set_target_properties(${name} PROPERTIES
+                        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  gtest_discover_tests(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+                       DISCOVERY_TIMEOUT 60)
+endfunction()

@@ -1,0 +1,38 @@
+#include "base/interrupt.h"
+
+#include <atomic>
+#include <csignal>
+
+#include "base/error.h"
+
+namespace kibitz {
+namespace {
+
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free);  // Safe in a signal handler.
+
+void OnSignal(int signal) {
+  if (interrupted.exchange(true)) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+}
+
+}  // namespace
+
+void CatchInterrupts() {
+  struct sigaction action = {};
+  action.sa_handler = OnSignal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = 0;  // Blocking reads return, so that their loops can look.
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool Interrupted() { return interrupted; }
+
+void ThrowIfInterrupted() {
+  if (Interrupted()) throw Error("interrupted", Error::Kind::kInterrupted);
+}
+
+}  // namespace kibitz

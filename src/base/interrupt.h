@@ -1,0 +1,15 @@
+// Ctrl-C. The first one asks: long loops see Interrupted() and stop at a clean place, saving what
+// they have. The second one ends the process at once; files are safe either way (atomic_file.h).
+#pragma once
+
+namespace kibitz {
+
+// For main(): SIGINT and SIGTERM set the flag instead of ending the process.
+void CatchInterrupts();
+
+bool Interrupted();
+
+// Throws Error of kind kInterrupted when Ctrl-C was pressed: for work with nothing to save.
+void ThrowIfInterrupted();
+
+}  // namespace kibitz

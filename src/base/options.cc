@@ -1,0 +1,481 @@
+#include "base/options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/config.h"
+#include "base/text.h"
+
+namespace kibitz {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename... Ts>
+struct Overload : Ts... {
+  using Ts::operator()...;
+};
+template <typename... Ts>
+Overload(Ts...) -> Overload<Ts...>;
+
+// --max-seq-len and max_seq_len are one name.
+std::string Normal(std::string_view name) {
+  std::string normal(name);
+  std::replace(normal.begin(), normal.end(), '-', '_');
+  return normal;
+}
+
+bool InRange(double value, const FieldRules& rules) {
+  return value >= rules.min && value <= rules.max;
+}
+
+// A node from text, typed as the target wants it; nothing when the text does not fit.
+template <typename T>
+std::optional<T> FromText(std::string_view text) {
+  if constexpr (std::is_same_v<T, bool>) {
+    for (auto word : {"true", "yes", "on", "1"}) {
+      if (text == word) return true;
+    }
+    for (auto word : {"false", "no", "off", "0"}) {
+      if (text == word) return false;
+    }
+    return std::nullopt;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return std::string(text);
+  } else if constexpr (std::is_same_v<T, uint64_t>) {
+    return ParseUnsigned(text);
+  } else if constexpr (std::is_integral_v<T>) {
+    const auto value = ParseInt(text);
+    if (!value || *value < std::numeric_limits<T>::min() ||
+        *value > std::numeric_limits<T>::max()) {
+      return std::nullopt;
+    }
+    return static_cast<T>(*value);
+  } else {
+    const auto value = ParseDouble(text);
+    if (!value || std::isnan(*value)) return std::nullopt;
+    return value;
+  }
+}
+
+template <typename T>
+std::optional<T> FromNode(const Json& node) {
+  if constexpr (std::is_same_v<T, bool>) {
+    if (node.is_boolean()) return node.get<bool>();
+    return std::nullopt;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    if (node.is_string()) return node.get<std::string>();
+    if (node.is_primitive() && !node.is_null()) return node.dump();
+    return std::nullopt;
+  } else {
+    // YAML has "1e-4" as text in some dialects: numbers in quotes are read too.
+    if (node.is_string()) return FromText<T>(node.get_ref<const std::string&>());
+    if (!node.is_number()) return std::nullopt;
+    if constexpr (std::is_integral_v<T>) {
+      if (node.is_number_float() && node.get<double>() != std::floor(node.get<double>())) {
+        return std::nullopt;
+      }
+      if (node.is_number_float()) return FromText<T>(fmt::format("{:.0f}", node.get<double>()));
+      return FromText<T>(node.dump());
+    } else {
+      return node.get<T>();
+    }
+  }
+}
+
+template <typename T>
+bool Fits(const T& value, const FieldRules& rules) {
+  if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+    return InRange(static_cast<double>(value), rules);
+  } else {
+    return true;
+  }
+}
+
+template <typename T>
+bool Assign(T* target, const std::optional<T>& value, const FieldRules& rules) {
+  if (!value || !Fits(*value, rules)) return false;
+  *target = *value;
+  return true;
+}
+
+template <typename T>
+constexpr std::string_view kTypeName = "text";
+template <>
+constexpr std::string_view kTypeName<bool> = "true or false";
+template <>
+constexpr std::string_view kTypeName<int> = "a whole number";
+template <>
+constexpr std::string_view kTypeName<int64_t> = "a whole number";
+template <>
+constexpr std::string_view kTypeName<uint64_t> = "a whole number, 0 or more";
+template <>
+constexpr std::string_view kTypeName<double> = "a number";
+
+template <typename T>
+std::string TypeName(T*) {
+  return std::string(kTypeName<T>);
+}
+template <typename T>
+std::string TypeName(std::optional<T>*) {
+  return std::string(kTypeName<T>);
+}
+template <typename T>
+std::string TypeName(std::vector<T>*) {
+  return fmt::format("a list, each {}", kTypeName<T>);
+}
+
+std::string NumberText(double value) { return fmt::format("{}", value); }
+
+// Default values as help shows them.
+std::string DefaultText(const Json& node) {
+  if (node.is_null()) return "";
+  if (node.is_string()) return node.get<std::string>();
+  if (node.is_array()) {
+    std::string text;
+    for (const Json& item : node) text += (text.empty() ? "" : ",") + DefaultText(item);
+    return text;
+  }
+  return node.dump();
+}
+
+}  // namespace
+
+void Fields::AddTarget(std::string name, Target target, std::string help, FieldRules rules) {
+  Field field{std::move(name), std::move(target), std::move(help), std::move(rules), "", false};
+  field.default_text = DefaultText(ValueOf(field));
+  CHECK(Find(field.name) == nullptr);
+  fields_.push_back(std::move(field));
+}
+
+void Fields::AddChoiceTarget(std::string name, Choice choice, std::string help, FieldRules rules) {
+  Field field{std::move(name), std::move(choice), std::move(help), std::move(rules), "", false};
+  field.default_text = DefaultText(ValueOf(field));
+  CHECK(Find(field.name) == nullptr);
+  fields_.push_back(std::move(field));
+}
+
+void Fields::AddAll(Fields other, const std::string& section) {
+  for (Field& field : other.fields_) {
+    if (!section.empty()) field.name = section + "." + field.name;
+    CHECK(Find(field.name) == nullptr);
+    fields_.push_back(std::move(field));
+  }
+}
+
+Fields::Field* Fields::Find(std::string_view name) {
+  const std::string normal = Normal(name);
+  for (Field& field : fields_) {
+    if (field.name == normal) return &field;
+  }
+  return nullptr;
+}
+
+std::string Fields::Suggest(std::string_view name) const {
+  const auto nearest = NearestName(Normal(name), Names());
+  return nearest.value_or("");
+}
+
+std::vector<std::string> Fields::Names() const {
+  std::vector<std::string> names;
+  for (const Field& field : fields_) names.push_back(field.name);
+  return names;
+}
+
+bool Fields::WasGiven(std::string_view name) const {
+  const std::string normal = Normal(name);
+  return std::any_of(fields_.begin(), fields_.end(),
+                     [&](const Field& field) { return field.name == normal && field.given; });
+}
+
+std::string Fields::Flag(const std::string& name) {
+  std::string flag = "--" + name;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+bool Fields::IsList(const Field& field) {
+  const auto* target = std::get_if<Target>(&field.target);
+  return target != nullptr && (std::holds_alternative<std::vector<int>*>(*target) ||
+                               std::holds_alternative<std::vector<double>*>(*target) ||
+                               std::holds_alternative<std::vector<std::string>*>(*target));
+}
+
+bool Fields::IsBool(const Field& field) {
+  const auto* target = std::get_if<Target>(&field.target);
+  return target != nullptr && std::holds_alternative<bool*>(*target);
+}
+
+Json Fields::ValueOf(const Field& field) {
+  if (const auto* choice = std::get_if<Choice>(&field.target)) return choice->get();
+  return std::visit(Overload{[]<typename T>(std::optional<T>* target) {
+                               return *target ? Json(**target) : Json();
+                             },
+                             [](auto* target) { return Json(*target); }},
+                    std::get<Target>(field.target));
+}
+
+bool Fields::SetText(Field& field, std::string_view text, bool first) {
+  if (auto* choice = std::get_if<Choice>(&field.target)) {
+    const auto at = std::find(choice->names.begin(), choice->names.end(), text);
+    if (at == choice->names.end()) return false;
+    choice->set(static_cast<size_t>(at - choice->names.begin()));
+    return true;
+  }
+  return std::visit(Overload{[&]<typename T>(std::vector<T>* target) {
+                               if (first) target->clear();
+                               // Numbers may be joined by commas; texts may hold commas of their
+                               // own.
+                               const auto pieces = std::is_same_v<T, std::string>
+                                                       ? std::vector{text}
+                                                       : Split(text, ',');
+                               for (std::string_view piece : pieces) {
+                                 const auto value = FromText<T>(piece);
+                                 if (!value || !Fits(*value, field.rules)) return false;
+                                 target->push_back(*value);
+                               }
+                               return true;
+                             },
+                             [&]<typename T>(std::optional<T>* target) {
+                               T value{};
+                               if (!Assign(&value, FromText<T>(text), field.rules)) return false;
+                               *target = value;
+                               return true;
+                             },
+                             [&]<typename T>(T* target) {
+                               return Assign(target, FromText<T>(text), field.rules);
+                             }},
+                    std::get<Target>(field.target));
+}
+
+bool Fields::SetNode(Field& field, const Json& node) {
+  if (std::holds_alternative<Choice>(field.target)) {
+    return node.is_string() && SetText(field, node.get_ref<const std::string&>(), true);
+  }
+  return std::visit(
+      Overload{
+          [&]<typename T>(std::vector<T>* target) {
+            std::vector<T> values;
+            for (const Json& item : node.is_array() ? node : Json::array({node})) {
+              const auto value = FromNode<T>(item);
+              if (!value || !Fits(*value, field.rules)) return false;
+              values.push_back(*value);
+            }
+            *target = std::move(values);
+            return true;
+          },
+          [&]<typename T>(std::optional<T>* target) {
+            if (node.is_null()) {
+              target->reset();
+              return true;
+            }
+            T value{};
+            if (!Assign(&value, FromNode<T>(node), field.rules)) return false;
+            *target = value;
+            return true;
+          },
+          [&]<typename T>(T* target) { return Assign(target, FromNode<T>(node), field.rules); }},
+      std::get<Target>(field.target));
+}
+
+std::string Fields::Expected(const Field& field) {
+  if (const auto* choice = std::get_if<Choice>(&field.target)) {
+    return fmt::format("one of {}", fmt::join(choice->names, ", "));
+  }
+  std::string text =
+      std::visit([](auto* target) { return TypeName(target); }, std::get<Target>(field.target));
+  const bool low = std::isfinite(field.rules.min);
+  const bool high = std::isfinite(field.rules.max);
+  if (low && high) {
+    text += fmt::format(" from {} to {}", NumberText(field.rules.min), NumberText(field.rules.max));
+  } else if (low) {
+    text += fmt::format(", at least {}", NumberText(field.rules.min));
+  } else if (high) {
+    text += fmt::format(", at most {}", NumberText(field.rules.max));
+  }
+  return text;
+}
+
+void Fields::ParseFlags(std::span<const std::string> words) {
+  std::vector<Field*> positional;
+  for (Field& field : fields_) {
+    if (field.rules.positional) positional.push_back(&field);
+  }
+  std::vector<const Field*> seen;  // Given by a flag in this call: a list goes on, others may not.
+  auto set = [&](Field& field, const std::string& text) {
+    const bool first = std::find(seen.begin(), seen.end(), &field) == seen.end();
+    if (!first && !IsList(field)) throw Error::Usage("{} is given twice", Flag(field.name));
+    if (!SetText(field, text, first)) {
+      throw Error::Usage("{}: found {}, expected {}", Flag(field.name), Quoted(text),
+                         Expected(field));
+    }
+    seen.push_back(&field);
+    field.given = true;
+  };
+
+  bool only_positional = false;
+  size_t next_positional = 0;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--" && !only_positional) {
+      only_positional = true;
+      continue;
+    }
+    if (only_positional || word.size() < 2 || word[0] != '-') {
+      if (next_positional == positional.size()) {
+        throw Error::Usage("unexpected word {}{}", Quoted(word),
+                           positional.empty() ? "; values follow a flag such as --name value" : "");
+      }
+      set(*positional[next_positional], word);
+      if (!IsList(*positional[next_positional])) ++next_positional;
+      continue;
+    }
+    const size_t equals = word.find('=');
+    const size_t dashes = word.starts_with("--") ? 2 : 1;
+    std::string name = word.substr(dashes, equals == std::string::npos ? equals : equals - dashes);
+    Field* field = dashes == 2 ? Find(name) : nullptr;
+    bool negated = false;
+    if (field == nullptr && dashes == 2 && name.starts_with("no-")) {
+      field = Find(name.substr(3));
+      negated = field != nullptr && IsBool(*field);
+      if (!negated) field = nullptr;
+    }
+    if (field == nullptr) {
+      const std::string near = Suggest(name);
+      throw Error::Usage("unknown flag {}{}", Quoted(word.substr(0, equals)),
+                         near.empty() ? "; --help lists the flags"
+                                      : fmt::format("; did you mean {}?", Flag(near)));
+    }
+    if (negated) {
+      if (equals != std::string::npos) throw Error::Usage("{} takes no value", Quoted(word));
+      set(*field, "false");
+    } else if (equals != std::string::npos) {
+      set(*field, word.substr(equals + 1));
+    } else if (IsBool(*field)) {
+      set(*field, "true");
+    } else if (i + 1 == words.size()) {
+      throw Error::Usage("{} wants a value: {}", Flag(field->name), Expected(*field));
+    } else {
+      set(*field, words[++i]);
+    }
+  }
+}
+
+void Fields::ReadConfig(const std::string& path) {
+  const Config config = LoadConfig(path);
+  ReadNode(config.tree, "", [&](const std::string& key) { return config.PlaceOf(key); });
+}
+
+void Fields::ReadTree(const Json& tree, const std::string& place) {
+  ReadNode(tree, "", [&](const std::string&) { return place; });
+}
+
+void Fields::ReadNode(const Json& node, const std::string& key,
+                      const std::function<std::string(const std::string&)>& place_of) {
+  if (!key.empty()) {
+    if (Field* field = Find(key)) {
+      if (!SetNode(*field, node)) {
+        throw Error("{}: key '{}': found {}, expected {}", place_of(key), key, Quoted(node.dump()),
+                    Expected(*field));
+      }
+      field->given = true;
+      return;
+    }
+    const bool section = std::any_of(fields_.begin(), fields_.end(), [&](const Field& field) {
+      return field.name.starts_with(key + ".");
+    });
+    if (section && node.is_null()) return;  // An empty section.
+    if (!section || !node.is_object()) {
+      const std::string near = Suggest(key);
+      throw Error("{}: unknown key '{}'{}", place_of(key), key,
+                  near.empty() ? fmt::format("; known keys: {}", fmt::join(Names(), ", "))
+                               : fmt::format("; did you mean '{}'?", near));
+    }
+  } else if (!node.is_object()) {
+    if (node.is_null()) return;
+    throw Error("{}: expected keys and values at the top, found {}", place_of(""),
+                Quoted(node.dump()));
+  }
+  for (const auto& [name, child] : node.items()) {
+    ReadNode(child, key.empty() ? name : key + "." + name, place_of);
+  }
+}
+
+void Fields::CheckRequired() const {
+  for (const Field& field : fields_) {
+    if (!field.rules.required || field.given) continue;
+    throw Error::Usage("{} is required: {}",
+                       field.rules.positional ? Metavar(field) : Flag(field.name), field.help);
+  }
+}
+
+Json Fields::ToTree() const {
+  Json tree = Json::object();
+  for (const Field& field : fields_) {
+    Json* at = &tree;
+    std::string_view name = field.name;
+    for (size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.')) {
+      at = &(*at)[std::string(name.substr(0, dot))];
+      name.remove_prefix(dot + 1);
+    }
+    (*at)[std::string(name)] = ValueOf(field);
+  }
+  return tree;
+}
+
+std::string Fields::Metavar(const Field& field) {
+  if (!field.rules.metavar.empty()) return field.rules.metavar;
+  if (const auto* choice = std::get_if<Choice>(&field.target)) {
+    return fmt::format("{}", fmt::join(choice->names, "|"));
+  }
+  return std::visit(
+      Overload{[](bool*) { return ""; }, [](std::string*) { return "TEXT"; },
+               [](std::optional<std::string>*) { return "TEXT"; },
+               [](std::vector<std::string>*) { return "TEXT"; }, [](double*) { return "X"; },
+               [](std::optional<double>*) { return "X"; },
+               [](std::vector<double>*) { return "X,..."; },
+               [](std::vector<int>*) { return "N,..."; }, [](auto*) { return "N"; }},
+      std::get<Target>(field.target));
+}
+
+std::string Fields::Help() const {
+  std::string text;
+  for (const Field& field : fields_) {
+    const std::string metavar = Metavar(field);
+    std::string left = field.rules.positional ? metavar : Flag(field.name);
+    if (!field.rules.positional && !metavar.empty()) left += " " + metavar;
+    std::string right = field.help;
+    std::vector<std::string> notes;
+    if (field.rules.required) notes.emplace_back("required");
+    if (IsList(field)) notes.emplace_back("may be repeated");
+    if (std::isfinite(field.rules.min) && std::isfinite(field.rules.max)) {
+      notes.push_back(
+          fmt::format("{} to {}", NumberText(field.rules.min), NumberText(field.rules.max)));
+    } else if (std::isfinite(field.rules.min)) {
+      notes.push_back(fmt::format("at least {}", NumberText(field.rules.min)));
+    }
+    if (!field.default_text.empty() && field.default_text != "false") {
+      notes.push_back("default " + field.default_text);
+    }
+    if (!notes.empty()) right += fmt::format(" ({})", fmt::join(notes, "; "));
+    if (left.size() > 26) {
+      text += fmt::format("  {}\n  {:26}  {}\n", left, "", right);
+    } else {
+      text += fmt::format("  {:26}  {}\n", left, right);
+    }
+  }
+  return text;
+}
+
+std::string Fields::PositionalHelp() const {
+  std::string text;
+  for (const Field& field : fields_) {
+    if (!field.rules.positional) continue;
+    const std::string word = Metavar(field) + (IsList(field) ? " ..." : "");
+    text += field.rules.required ? " " + word : " [" + word + "]";
+  }
+  return text;
+}
+
+}  // namespace kibitz

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/json_output.h"
+#include "games/chess/fen.h"
+#include "games/chess/move_text.h"
+#include "games/chess/pgn.h"
+#include "games/chess/rules.h"
+
+namespace kibitz::cli {
+namespace {
+
+using chess::GameResult;
+using chess::PgnGame;
+using chess::PgnRead;
+using Json = nlohmann::ordered_json;
+
+struct PgnOptions {
+  std::string file;
+  bool variations = false;
+  bool strict = false;
+};
+
+Fields FieldsOf(PgnOptions& options) {
+  Fields fields;
+  fields.Add("file", options.file, "a PGN file, - for standard input",
+             {.required = true, .positional = true, .metavar = "FILE"});
+  fields.Add("variations", options.variations, "read variations too, with their moves checked");
+  fields.Add("strict", options.strict, "exit with 1 when a game is broken");
+  return fields;
+}
+
+using FilePointer = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+chess::PgnReader::Source SourceOf(std::FILE* file, const std::string& name) {
+  return [file, name](char* buffer, size_t size) {
+    ThrowIfInterrupted();
+    const size_t count = std::fread(buffer, 1, size, file);
+    ThrowIfInterrupted();
+    if (count == 0 && std::ferror(file) != 0) throw Error::System("cannot read " + name);
+    return count;
+  };
+}
+
+Json MovesOf(chess::Board board, const std::vector<chess::Move>& moves) {
+  Json texts = Json::array();
+  for (chess::Move move : moves) {
+    texts.push_back(ToText(board, move));
+    board = board.After(move);
+  }
+  return texts;
+}
+
+Json NotesOf(const chess::Board& start, const std::vector<chess::Move>& moves,
+             const std::vector<chess::PgnNote>& notes) {
+  Json list = Json::array();
+  chess::Board before = start;  // Before move number `made`.
+  size_t made = 0;
+  for (const chess::PgnNote& note : notes) {
+    Json item = {{"ply", note.ply}};
+    if (!note.comment.empty()) item["comment"] = note.comment;
+    if (!note.nags.empty()) item["nags"] = note.nags;
+    if (const auto clock = chess::ClockOf(note.comment)) item["clock"] = *clock;
+    if (const auto eval = chess::EvalOf(note.comment)) {
+      if (eval->centipawns) item["cp"] = *eval->centipawns;
+      if (eval->mate) item["mate"] = *eval->mate;
+    }
+    for (; made + 1 < note.ply; ++made) before = before.After(moves[made]);
+    for (const chess::PgnVariation& variation : note.variations) {
+      Json line = {{"moves", MovesOf(before, variation.moves)}};
+      if (!variation.notes.empty()) {
+        line["notes"] = NotesOf(before, variation.moves, variation.notes);
+      }
+      item["variations"].push_back(std::move(line));
+    }
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+Json Answer(const PgnGame& game) {
+  Json tags = Json::object();
+  for (const auto& [name, value] : game.tags) tags[name] = value;
+  Json answer = {{"line", game.line},          {"tags", std::move(tags)},
+                 {"fen", ToFen(game.start)},   {"result", NameOf(game.result)},
+                 {"plies", game.moves.size()}, {"moves", MovesOf(game.start, game.moves)}};
+  if (!game.notes.empty()) answer["notes"] = NotesOf(game.start, game.moves, game.notes);
+  return answer;
+}
+
+struct Totals {
+  uint64_t games = 0;
+  uint64_t broken = 0;
+  uint64_t moves = 0;
+  std::array<uint64_t, 4> results{};  // By GameResult.
+};
+
+void PrintTotals(const Totals& totals, double seconds) {
+  auto of = [&](GameResult result) { return totals.results[static_cast<size_t>(result)]; };
+  fmt::print("{} games, {} moves, all legal", totals.games, totals.moves);
+  fmt::print("; {} broken games skipped\n", totals.broken);
+  fmt::print("1-0 {}   0-1 {}   1/2-1/2 {}   * {}\n", of(GameResult::kWhiteWins),
+             of(GameResult::kBlackWins), of(GameResult::kDraw), of(GameResult::kUnknown));
+  fmt::print("{:.2f} s, {} moves/s\n", seconds,
+             HumanCount(static_cast<double>(totals.moves) / std::max(seconds, 1e-9)));
+}
+
+int Run(const PgnOptions& options, const Context& context) {
+  const bool standard_input = options.file == "-";
+  const std::string name = standard_input ? "standard input" : options.file;
+  std::error_code no_size;
+  const auto size = standard_input ? 0 : std::filesystem::file_size(options.file, no_size);
+  FilePointer file(standard_input ? stdin : std::fopen(options.file.c_str(), "rb"),
+                   [](std::FILE* f) { return f == stdin ? 0 : std::fclose(f); });
+  if (!file) throw Error::System("cannot read " + name);
+
+  const auto start = std::chrono::steady_clock::now();
+  chess::PgnReader reader(SourceOf(file.get(), name),
+                          {.comments = context.json, .variations = options.variations});
+  Progress progress("bytes", no_size ? 0 : size);
+  Totals totals;
+  PgnGame game;
+  for (auto read = reader.Next(game); read != PgnRead::kEnd; read = reader.Next(game)) {
+    progress.Add(reader.bytes() - progress.done());
+    if (read == PgnRead::kBroken) {
+      const auto& problem = reader.problem();
+      LogWarn("{}:{}: {}; the game that starts at line {} is skipped", name, problem.line,
+              problem.reason, problem.game_line);
+      ++totals.broken;
+      continue;
+    }
+    ++totals.games;
+    totals.moves += game.moves.size();
+    ++totals.results[static_cast<size_t>(game.result)];
+    if (context.json) PrintJson(Answer(game));
+  }
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!context.json) PrintTotals(totals, seconds);
+  return options.strict && totals.broken > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+Command ChessPgn() {
+  return MakeCommand<PgnOptions>(
+      {.name = "chess pgn",
+       .group = "Chess",
+       .summary = "read a PGN file with every move checked",
+       .details = "Prints totals, or with --json a line for each game: tags, start, result, moves\n"
+                  "in UCI, and notes (comments, NAGs, clocks, evaluations) by ply. A broken game\n"
+                  "is reported with its line on standard error and skipped.",
+       .example = "kibitz chess pgn games.pgn --json > games.jsonl"},
+      Run);
+}
+
+}  // namespace kibitz::cli

@@ -1,0 +1,99 @@
+// What a command is. Each command lives in a file of its own: an options struct with its Fields, a
+// function that runs, and one function that returns the Command; commands.cc lists them all.
+//
+//   Command ChessPerft() {
+//     return MakeCommand<PerftOptions>({.name = "chess perft", ...}, Run);
+//   }
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/options.h"
+
+namespace kibitz::cli {
+
+struct CommandText {
+  std::string name;     // "chess perft"
+  std::string group;    // Heading in the list of commands.
+  std::string summary;  // One line.
+  std::string details;  // Paragraphs for --help; may be empty.
+  std::string example;  // A command line to copy, and what it shows.
+  bool json = true;     // Offers --json.
+  bool config = false;  // Offers --config FILE.
+};
+
+// What every command is told besides its own options.
+struct Context {
+  bool json = false;
+  bool color = false;  // stdout is a terminal that shows colours.
+};
+
+struct Command {
+  CommandText text;
+  // The own options' part of --help and of the usage line.
+  std::function<std::string()> options_help;
+  std::function<std::string()> positional_help;
+  std::function<std::vector<std::string>()> option_names;
+  // Reads the words and runs; the exit code.
+  std::function<int(std::span<const std::string> words)> run;
+};
+
+namespace internal {
+// Flags that all commands share, read together with the command's own.
+struct CommonOptions {
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+  std::string config;
+};
+Fields CommonFields(CommonOptions& common, const CommandText& text);
+// Reads flags over config over defaults, sets the log level, and tells the context.
+Context Prepare(CommonOptions& common, Fields& fields, std::span<const std::string> words);
+}  // namespace internal
+
+template <typename Options>
+Command MakeCommand(CommandText text, int (*run)(const Options&, const Context&)) {
+  Command command;
+  command.options_help = [text] {
+    Options options;
+    internal::CommonOptions common;
+    return FieldsOf(options).Help() + internal::CommonFields(common, text).Help();
+  };
+  command.positional_help = [] {
+    Options options;
+    return FieldsOf(options).PositionalHelp();
+  };
+  command.option_names = [text] {
+    Options options;
+    internal::CommonOptions common;
+    Fields fields = FieldsOf(options);
+    fields.AddAll(internal::CommonFields(common, text));
+    return fields.Names();
+  };
+  command.run = [text, run](std::span<const std::string> words) {
+    Options options;
+    internal::CommonOptions common;
+    Fields fields = FieldsOf(options);
+    fields.AddAll(internal::CommonFields(common, text));
+    const Context context = internal::Prepare(common, fields, words);
+    return run(options, context);
+  };
+  command.text = std::move(text);
+  return command;
+}
+
+// The whole text of "kibitz COMMAND --help".
+std::string HelpOf(const Command& command);
+// "kibitz --help".
+std::string HelpOfAll(std::span<const Command> commands);
+
+// Finds the command named by the first words, runs it, and turns errors into messages and exit
+// codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+int RunProgram(std::string_view program, std::span<const Command> commands,
+               std::span<const std::string> words);
+
+}  // namespace kibitz::cli

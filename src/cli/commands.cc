@@ -1,0 +1,10 @@
+#include "cli/commands.h"
+
+namespace kibitz::cli {
+
+std::vector<Command> AllCommands() {
+  return {ChessShow(),  ChessMoves(), ChessPerft(), ChessPgn(),
+          TrainCheck(), Version(),    Completion()};
+}
+
+}  // namespace kibitz::cli

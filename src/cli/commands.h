@@ -1,0 +1,20 @@
+// All commands of the program, in the order the help lists them.
+#pragma once
+
+#include <vector>
+
+#include "cli/command.h"
+
+namespace kibitz::cli {
+
+Command ChessShow();
+Command ChessMoves();
+Command ChessPerft();
+Command ChessPgn();
+Command TrainCheck();
+Command Version();
+Command Completion();
+
+std::vector<Command> AllCommands();
+
+}  // namespace kibitz::cli

@@ -1,0 +1,11 @@
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/train/train_commands.h"
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const std::vector<kibitz::cli::Command> commands = {kibitz::cli::TrainCheckHere()};
+  return kibitz::cli::RunProgram("kibitz-train", commands, words);
+}

@@ -1,0 +1,32 @@
+#include "cli/sibling.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace kibitz::cli {
+
+void RunSibling(const std::string& name, std::span<const std::string> words) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string program = (self.parent_path() / "kibitz-train").string();
+  if (error || access(program.c_str(), X_OK) != 0) {
+    throw Error("{} is missing: build with -DKIBITZ_TORCH=ON (needs libtorch-dev)", program);
+  }
+  std::vector<std::string> arguments = {program};
+  for (std::string_view word : SplitWords(name)) arguments.emplace_back(word);
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  std::fflush(nullptr);
+  execv(program.c_str(), pointers.data());
+  throw Error::System("cannot run " + program);
+}
+
+}  // namespace kibitz::cli

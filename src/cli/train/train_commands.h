@@ -1,0 +1,10 @@
+// The commands that kibitz-train really runs. kibitz lists the same ones and passes them on.
+#pragma once
+
+#include "cli/command.h"
+
+namespace kibitz::cli {
+
+Command TrainCheckHere();
+
+}  // namespace kibitz::cli

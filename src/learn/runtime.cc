@@ -1,0 +1,86 @@
+#include "learn/runtime.h"
+
+#include <dlfcn.h>
+#include <torch/torch.h>
+#include <torch/version.h>
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "base/thread_pool.h"
+
+namespace kibitz::learn {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// OpenBLAS is not linked by us: it stands behind libblas.so.3 when installed.
+using SetOpenBlasThreads = void (*)(int);
+SetOpenBlasThreads FindOpenBlas() {
+  return reinterpret_cast<SetOpenBlasThreads>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
+}
+
+double MeasureMatmul() {
+  const torch::NoGradGuard no_grad;
+  constexpr int64_t kSize = 768;
+  const auto a = torch::randn({kSize, kSize});  // (N, N)
+  const auto b = torch::randn({kSize, kSize});  // (N, N)
+  auto product = torch::matmul(a, b);
+  int64_t count = 0;
+  const auto start = Clock::now();
+  while (SecondsSince(start) < 0.4) {
+    torch::matmul_out(product, a, b);
+    ++count;
+  }
+  const double flops = 2.0 * kSize * kSize * kSize * static_cast<double>(count);
+  return flops / SecondsSince(start) / 1e9;
+}
+
+double MeasurePlain() {
+  constexpr size_t kSize = 192;
+  std::vector<float> a(kSize * kSize, 1.5F);
+  std::vector<float> b(kSize * kSize, 1.0F / kSize);
+  std::vector<float> c(kSize * kSize, 0.0F);
+  int64_t count = 0;
+  const auto start = Clock::now();
+  while (SecondsSince(start) < 0.2) {
+    for (size_t i = 0; i < kSize; ++i) {
+      for (size_t j = 0; j < kSize; ++j) {
+        float sum = 0;
+        for (size_t k = 0; k < kSize; ++k) sum += a[i * kSize + k] * b[k * kSize + j];
+        c[i * kSize + j] = sum;
+      }
+    }
+    a.swap(c);  // The next round depends on all of this one: nothing can be left out.
+    ++count;
+  }
+  return 2.0 * kSize * kSize * kSize * static_cast<double>(count) / SecondsSince(start) / 1e9;
+}
+
+}  // namespace
+
+void SetThreads(int threads) {
+  if (threads <= 0) threads = HardwareThreads();
+  at::set_num_threads(threads);
+  if (const auto set = FindOpenBlas()) set(threads);
+}
+
+RuntimeReport InspectRuntime() {
+  RuntimeReport report;
+  report.torch_version = TORCH_VERSION;
+  report.matrix_library = FindOpenBlas() != nullptr ? "openblas"
+                          : at::hasMKL()            ? "mkl"
+                                                    : "reference";
+  report.threads = at::get_num_threads();
+  report.cuda_devices = static_cast<int>(torch::cuda::device_count());
+  report.matmul_gflops = MeasureMatmul();
+  report.plain_gflops = MeasurePlain();
+  return report;
+}
+
+}  // namespace kibitz::learn
