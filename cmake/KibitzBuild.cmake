@@ -86,6 +86,13 @@ if(KIBITZ_TORCH)
   kibitz_configure(kibitz_torch_pch TRUE)
 endif()
 
+# What tests share: where data is, temporary folders, running programs.
+add_library(kibitz_test_support STATIC ${CMAKE_SOURCE_DIR}/tests/support/test_data.cc)
+kibitz_configure(kibitz_test_support FALSE)
+target_include_directories(kibitz_test_support PUBLIC ${CMAKE_SOURCE_DIR})
+target_compile_definitions(kibitz_test_support PRIVATE KIBITZ_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+target_link_libraries(kibitz_test_support PUBLIC GTest::gtest)
+
 # kibitz_library(games/chess [TORCH] [HOT] LINK ...): the folder's .cc files as kibitz_games_chess,
 # its *_test.cc files as the test program kibitz_games_chess_test. HOT code gets -O3.
 function(kibitz_library folder)
@@ -130,7 +137,7 @@ function(kibitz_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   kibitz_configure(${name} ${ARG_TORCH})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} kibitz_base kibitz_test_support GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE KIBITZ_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                              KIBITZ_BINARY_DIR="${CMAKE_BINARY_DIR}")
   set_target_properties(${name} PROPERTIES

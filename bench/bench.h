@@ -1,0 +1,79 @@
+// What all benches share: options, timing, and one way to report. A bench prints for people, or
+// with --json one object a line: name, value, unit, yardstick, ratio, signature. --quick takes
+// under a minute. Ratios come from one run on one machine, so noise hits both sides alike; the
+// signature is a hash of the results, so that a faster wrong answer shows.
+//
+//   int main(int argc, char** argv) {
+//     kibitz::bench::Bench bench("perft", argc, argv);
+//     ...
+//     bench.Report({.name = "start depth 6", .value = rate, .unit = "nodes/s",
+//                   .yardstick = stockfish, .signature = nodes});
+//     return bench.Finish();
+//   }
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kibitz::bench {
+
+struct Result {
+  std::string name;
+  double value = 0;
+  std::string unit;
+  std::optional<double> yardstick = {};  // The same figure of what we compare with.
+  std::string yardstick_name = {};
+  uint64_t signature = 0;
+  // The ratio value / yardstick that the project promises; nothing when none is.
+  std::optional<double> promised_ratio = {};
+};
+
+class Bench {
+ public:
+  // Reads --json, --quick, --help; exits with 2 on anything else.
+  Bench(std::string name, int argc, char** argv);
+
+  bool quick() const { return quick_; }
+  void Report(const Result& result);
+  // A remark for people; silent with --json.
+  void Say(std::string_view text) const;
+  // The exit code: 1 if a promised ratio was missed or Fail was called.
+  int Finish() const;
+  void Fail(std::string_view reason);
+
+ private:
+  std::string name_;
+  bool json_ = false;
+  bool quick_ = false;
+  bool failed_ = false;
+};
+
+class Timer {
+ public:
+  double Seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// Folds values into a signature: FNV-1a over the bytes.
+class Signature {
+ public:
+  void Add(uint64_t value);
+  void Add(std::string_view bytes);
+  uint64_t value() const { return hash_; }
+
+ private:
+  uint64_t hash_ = 0xcbf29ce484222325;
+};
+
+// $KIBITZ_DATA, or ../shared/data beside the source.
+std::string DataFolder();
+
+}  // namespace kibitz::bench

@@ -1,0 +1,50 @@
+// Where tests find their data. Golden data comes with the repository (tests/golden) and may be
+// replaced by another kit of the same form through KIBITZ_GOLDEN; real data is optional.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace kibitz::testing {
+
+// $KIBITZ_GOLDEN, or tests/golden: "decoder/legal.jsonl" -> its path.
+std::string GoldenPath(const std::string& name);
+
+// $KIBITZ_DATA, or ../shared/data beside the repository.
+std::string DataPath(const std::string& name);
+
+bool Exists(const std::string& path);
+
+// The whole of a small file; fails the test when it cannot be read.
+std::string ReadWhole(const std::string& path);
+
+// A new empty folder, removed with its content at the end.
+class TempFolder {
+ public:
+  TempFolder();
+  ~TempFolder();
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// What a command line did. Runs without a shell.
+struct Ran {
+  int code = -1;  // Exit code, or 128 + the signal that ended it.
+  std::string out;
+  std::string err;
+};
+Ran RunCommand(const std::vector<std::string>& words, const std::string& input = "");
+
+}  // namespace kibitz::testing
+
+// For the top of a test that needs real data.
+#define SKIP_WITHOUT(path)                                                         \
+  if (!::kibitz::testing::Exists(path)) {                                          \
+    GTEST_SKIP() << path << " is not here; set KIBITZ_DATA to the folder of data"; \
+  }
