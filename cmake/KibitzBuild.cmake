@@ -138,7 +138,7 @@ function(kibitz_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   kibitz_configure(${name} ${ARG_TORCH})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK} kibitz_base kibitz_test_support GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} kibitz_base kibitz_test_support GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE KIBITZ_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                              KIBITZ_BINARY_DIR="${CMAKE_BINARY_DIR}")
   set_target_properties(${name} PROPERTIES

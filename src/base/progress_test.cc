@@ -1,0 +1,74 @@
+#include "base/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace kibitz {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using Mode = Progress::Options::Mode;
+
+struct Captured {
+  std::vector<std::string> lines;
+  std::vector<std::string> statuses;
+};
+
+Progress::Options Capture(Captured& captured, Mode mode, double line_seconds = 0) {
+  Progress::Options options;
+  options.mode = mode;
+  options.line_seconds = line_seconds;
+  options.write = [&captured](const std::string& text, bool status) {
+    (status ? captured.statuses : captured.lines).push_back(text);
+  };
+  return options;
+}
+
+TEST(ProgressTest, PlainLinesWithRateAndTimeLeft) {
+  Captured captured;
+  Progress progress("games", 200, Capture(captured, Mode::kLines));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  progress.SetNote("loss 2.5");
+  progress.Add(50);
+  ASSERT_EQ(captured.lines.size(), 1U);
+  EXPECT_THAT(captured.lines[0], HasSubstr("games 25%  50/200"));
+  EXPECT_THAT(captured.lines[0], ContainsRegex("/s  ETA 0:00  loss 2.5$"));
+  progress.Finish();
+  progress.Finish();
+  ASSERT_EQ(captured.lines.size(), 2U);
+  EXPECT_THAT(captured.lines[1], ContainsRegex("^50 games in 0:00 \\("));
+  EXPECT_TRUE(captured.statuses.empty());
+}
+
+TEST(ProgressTest, BarIsDrawnAndCleared) {
+  Captured captured;
+  {
+    Progress progress("rows", 4, Capture(captured, Mode::kBar));
+    std::this_thread::sleep_for(std::chrono::milliseconds(120));
+    progress.Add(2);
+  }
+  ASSERT_EQ(captured.statuses.size(), 2U);
+  EXPECT_THAT(captured.statuses[0], HasSubstr("[============>           ] 50%"));
+  EXPECT_EQ(captured.statuses[1], "");
+  EXPECT_TRUE(captured.lines.empty());
+}
+
+TEST(ProgressTest, SilentSaysNothingButCounts) {
+  Captured captured;
+  Progress progress("rows", 0, Capture(captured, Mode::kSilent));
+  std::thread other([&] {
+    for (int i = 0; i < 1000; ++i) progress.Add(1);
+  });
+  for (int i = 0; i < 1000; ++i) progress.Add(1);
+  other.join();
+  progress.Finish();
+  EXPECT_EQ(progress.done(), 2000U);
+  EXPECT_TRUE(captured.lines.empty() && captured.statuses.empty());
+}
+
+}  // namespace
+}  // namespace kibitz
