@@ -48,6 +48,9 @@ class ByteStream {
     for (int c = Get(); c != '\n' && c != kEnd;) c = Get();
   }
 
+  // What was read so far does not count as part of the line: the byte order mark.
+  void StartLine() { line_start_ = true; }
+
   bool at_line_start() const { return line_start_; }
   uint64_t line() const { return line_; }
   uint64_t bytes() const { return before_ + at_; }
@@ -175,6 +178,7 @@ class PgnReader::Parser {
         Break("the file starts with a broken byte order mark");
         break;
       }
+      in_.StartLine();
     }
     while (true) {
       const int c = in_.Peek();
