@@ -68,12 +68,11 @@ class Generator {
         mine_(board.pieces(us)),
         theirs_(occupied_ & ~mine_),
         king_(First(board.kings() & mine_)) {
-    FindDanger();
     FindChecksAndPins();
   }
 
   template <typename Sink>
-  void All(Sink& sink) const {
+  void All(Sink& sink) {
     KingMoves(sink);
     if (double_check_) return;
     PawnMoves(sink);
@@ -83,7 +82,7 @@ class Generator {
   }
 
   template <typename Sink>
-  void OfType(PieceType type, Sink& sink) const {
+  void OfType(PieceType type, Sink& sink) {
     if (type == PieceType::kKing) KingMoves(sink);
     if (double_check_) return;
     switch (type) {
@@ -101,10 +100,12 @@ class Generator {
 
  private:
   // Squares the enemy attacks, seen through our king, so that it cannot step back along a line.
-  void FindDanger() {
+  // Asked for only when the king has somewhere to go.
+  Bitboard Danger() {
+    if (danger_ != 0) return danger_;  // Never empty: the enemy king attacks something.
     const Bitboard seen = occupied_ ^ king_.bit();
-    danger_ =
-        PawnAttacks(~us, board_.pawns() & theirs_) | KingAttacks(First(board_.kings() & theirs_));
+    danger_ = PawnAttacks(~us, board_.pawns() & theirs_) |
+              KingAttacks(First(board_.kings() & theirs_));
     for (Bitboard b = board_.knights() & theirs_; b != 0;) danger_ |= KnightAttacks(TakeFirst(b));
     for (Bitboard b = board_.diagonal_sliders() & theirs_; b != 0;) {
       danger_ |= BishopAttacks(TakeFirst(b), seen);
@@ -112,6 +113,7 @@ class Generator {
     for (Bitboard b = board_.straight_sliders() & theirs_; b != 0;) {
       danger_ |= RookAttacks(TakeFirst(b), seen);
     }
+    return danger_;
   }
 
   // Lines from enemy sliders to the king: with nothing between, a check; with one piece of ours,
@@ -143,8 +145,9 @@ class Generator {
   }
 
   template <typename Sink>
-  void KingMoves(Sink& sink) const {
-    sink.From(king_, KingAttacks(king_) & ~mine_ & ~danger_);
+  void KingMoves(Sink& sink) {
+    const Bitboard steps = KingAttacks(king_) & ~mine_;
+    if (steps != 0) sink.From(king_, steps & ~Danger());
   }
 
   template <typename Sink>
@@ -221,7 +224,7 @@ class Generator {
   }
 
   template <typename Sink>
-  void CastlingMoves(Sink& sink) const {
+  void CastlingMoves(Sink& sink) {
     for (Bitboard b = board_.castling_rooks() & BackRank(us); b != 0;) {
       const Square rook = TakeFirst(b);
       if (CanCastle(rook)) sink.One(Move(king_, rook, Move::Kind::kCastle));
@@ -230,13 +233,13 @@ class Generator {
 
   // Not in check. All squares that king and rook cross are empty but for the two, the king's are
   // safe, and the rook's leaving opens no line on him (possible in Chess960 only).
-  bool CanCastle(Square rook) const {
+  bool CanCastle(Square rook) {
     const auto side = rook > king_ ? CastlingSide::kKing : CastlingSide::kQueen;
     const auto target = CastlingTargetOf(us, side);
     const Bitboard others = occupied_ ^ king_.bit() ^ rook.bit();
     const Bitboard king_path = Through(king_, target.king);
     if (((king_path | Through(rook, target.rook)) & others) != 0) return false;
-    if ((king_path & danger_) != 0) return false;
+    if ((king_path & Danger()) != 0) return false;
     const Bitboard after = others | target.rook.bit();
     return (RookAttacks(target.king, after) & board_.straight_sliders() & theirs_) == 0;
   }
@@ -303,7 +306,7 @@ bool IsLegal(const Board& board, Move move) {
 
 MoveList LegalMovesTo(const Board& board, PieceType type, Square to) {
   MoveList of_type;
-  WithSide(board, [&](const auto& generator) {
+  WithSide(board, [&](auto generator) {
     ListSink sink(of_type);
     if (type != PieceType::kNone) generator.OfType(type, sink);
   });

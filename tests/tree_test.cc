@@ -1,0 +1,169 @@
+// The shape of the source tree: who includes whom, who sees which library, READMEs, formatting.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "tests/support/test_data.h"
+
+namespace kibitz {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot = KIBITZ_SOURCE_DIR;
+
+// The table under "What each folder may include" in docs/ARCHITECTURE.md: | folder | may include |.
+std::map<std::string, std::set<std::string>> AllowedIncludes() {
+  std::map<std::string, std::set<std::string>> allowed;
+  std::istringstream text(testing::ReadWhole(kRoot / "docs/ARCHITECTURE.md"));
+  bool inside = false;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("| folder | may include")) inside = true;
+    if (inside && !line.starts_with('|')) break;
+    if (!inside || line.starts_with("|---") || line.starts_with("| folder")) continue;
+    const auto cells = Split(line, '|');
+    std::set<std::string>& names = allowed[std::string(Trim(cells.at(1)))];
+    for (std::string_view name : SplitWords(cells.at(2))) names.insert(std::string(name));
+  }
+  return allowed;
+}
+
+std::vector<fs::path> Sources(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const auto ending = entry.path().extension();
+    if (ending == ".h" || ending == ".cc") files.push_back(entry.path());
+  }
+  return files;
+}
+
+struct Include {
+  std::string path;
+  bool ours = false;
+  int line = 0;
+};
+
+std::vector<Include> IncludesOf(const fs::path& file) {
+  std::vector<Include> includes;
+  std::ifstream in(file);
+  int number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (!line.starts_with("#include ")) continue;
+    const size_t open = line.find_first_of("<\"");
+    const size_t close = line.find_last_of(">\"");
+    if (open == std::string::npos || close <= open) continue;
+    includes.push_back({line.substr(open + 1, close - open - 1), line[open] == '"', number});
+  }
+  return includes;
+}
+
+// The top folder under src: "games" for src/games/chess/board.h.
+std::string TopFolder(const std::string& path) { return path.substr(0, path.find('/')); }
+
+bool MayInclude(const std::map<std::string, std::set<std::string>>& allowed,
+                const std::string& from, const std::string& to) {
+  const std::string folder = TopFolder(from);
+  const std::string other = TopFolder(to);
+  if (other == "base") return true;
+  if (folder == other) {
+    // Students never see each other.
+    return folder != "students" || fs::path(from).parent_path() == fs::path(to).parent_path();
+  }
+  const auto& names = allowed.at(folder);
+  return names.contains(other) || names.contains("any");
+}
+
+TEST(TreeTest, IncludesFollowTheTable) {
+  const auto allowed = AllowedIncludes();
+  ASSERT_TRUE(allowed.contains("games") && allowed.contains("cli"));
+  for (const fs::path& file : Sources(kRoot / "src")) {
+    const std::string name = fs::relative(file, kRoot / "src");
+    ASSERT_TRUE(allowed.contains(TopFolder(name)))
+        << name << ": folder " << TopFolder(name) << " is not in docs/ARCHITECTURE.md";
+    const bool test = file.stem().string().ends_with("_test");
+    for (const Include& include : IncludesOf(file)) {
+      if (!include.ours || (test && include.path.starts_with("tests/"))) continue;
+      EXPECT_TRUE(fs::exists(kRoot / "src" / include.path)) << name << ":" << include.line;
+      EXPECT_TRUE(MayInclude(allowed, name, include.path))
+          << name << ":" << include.line << " includes " << include.path
+          << ", which docs/ARCHITECTURE.md does not allow";
+    }
+  }
+}
+
+// Libraries that one place alone may see.
+TEST(TreeTest, LibrariesStayInTheirPlace) {
+  const struct {
+    std::vector<std::string> headers;  // Beginnings of include paths.
+    std::string folder;                // Below src.
+  } rules[] = {
+      {{"torch/", "ATen/", "c10/"}, "learn/"},
+      {{"duckdb", "zstd", "zip.h", "zlib", "sqlite3", "simdjson", "libdeflate"}, "io/"},
+      {{"httplib"}, "serve/"},
+      {{"oneapi/", "dnnl", "immintrin"}, "nn/"},
+      {{"yaml-cpp/", "toml++/"}, "base/"},
+  };
+  // Torch also belongs to a student's net.cc and train.cc; PEXT to the attack tables.
+  const std::set<std::string> torch_files = {"net.h",   "net.cc",   "net_test.cc",
+                                             "train.h", "train.cc", "train_test.cc"};
+  for (const fs::path& file : Sources(kRoot / "src")) {
+    const std::string name = fs::relative(file, kRoot / "src");
+    for (const Include& include : IncludesOf(file)) {
+      if (include.ours) continue;
+      for (const auto& rule : rules) {
+        const bool matches = std::any_of(
+            rule.headers.begin(), rule.headers.end(),
+            [&](const std::string& header) { return include.path.starts_with(header); });
+        if (!matches || name.starts_with(rule.folder)) continue;
+        const bool net = rule.folder == "learn/" && name.starts_with("students/") &&
+                         torch_files.contains(file.filename());
+        const bool pext = include.path == "immintrin.h" && name == "games/chess/attacks.h";
+        EXPECT_TRUE(net || pext) << name << ":" << include.line << " includes <" << include.path
+                                 << ">, which belongs to src/" << rule.folder;
+      }
+    }
+  }
+}
+
+TEST(TreeTest, EveryFolderHasAShortReadme) {
+  std::set<fs::path> folders = {kRoot / "bench", kRoot / "tests"};
+  for (const fs::path& file : Sources(kRoot / "src")) folders.insert(file.parent_path());
+  for (const fs::path& folder : folders) {
+    if (folder.parent_path() == kRoot / "src/cli") continue;  // Parts of one library.
+    const fs::path readme = folder / "README.md";
+    ASSERT_TRUE(fs::exists(readme)) << readme;
+    const std::string text = testing::ReadWhole(readme);
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 15) << readme;
+  }
+}
+
+TEST(TreeTest, FilesAreFormatted) {
+  std::vector<std::string> words = {"clang-format", "--dry-run", "--Werror"};
+  for (const char* folder : {"src", "bench", "tests"}) {
+    for (const fs::path& file : Sources(kRoot / folder)) words.push_back(file);
+  }
+  const auto ran = testing::RunCommand(words);
+  ASSERT_NE(ran.code, 127) << "clang-format is missing: run 'make setup'";
+  EXPECT_EQ(ran.code, 0) << "run 'make format'\n" << ran.err.substr(0, 3000);
+}
+
+// Long functions and files are read by nobody. The limits leave room above the habit of 60 and 600.
+TEST(TreeTest, FilesFitAReader) {
+  for (const fs::path& file : Sources(kRoot / "src")) {
+    const std::string text = testing::ReadWhole(file);
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 700) << file;
+  }
+}
+
+}  // namespace
+}  // namespace kibitz
