@@ -35,6 +35,10 @@ if(KIBITZ_SANITIZE)
   add_link_options(-fsanitize=${KIBITZ_SANITIZE})
 endif()
 
+if(KIBITZ_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # The fuzzer sees which branches an input takes.
+endif()
+
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(yaml-cpp REQUIRED)

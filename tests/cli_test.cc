@@ -98,6 +98,18 @@ TEST(CliTest, ShowAsTextAndJson) {
   EXPECT_EQ(object["ending"], nullptr);
 }
 
+TEST(CliTest, ShowAfterMoves) {
+  const auto mate =
+      json::parse(Kibitz({"chess", "show", "--moves", "f3 e7e5 g4 Qh4#", "--json"}).out);
+  EXPECT_EQ(mate["ending"], "checkmate");
+  const std::string twice = "Nf3 Nf6 Ng1 Ng8 Nf3 Nf6 Ng1 Ng8";
+  EXPECT_THAT(Kibitz({"chess", "show", "--moves", twice}).out, HasSubstr("threefold repetition"));
+  EXPECT_THAT(Kibitz({"chess", "show", "--moves", "e4", "--ascii"}).out, HasSubstr("(P)"));
+  const Ran wrong = Kibitz({"chess", "show", "--moves", "e4 e4"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("--moves: move 'e4' is not legal"));
+}
+
 TEST(CliTest, MovesInBothNotations) {
   const auto object =
       json::parse(Kibitz({"chess", "moves", "--fen", "8/P3k3/8/8/8/8/8/4K2R w K -", "--json"}).out);

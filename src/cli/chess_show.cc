@@ -1,14 +1,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/fen_input.h"
 #include "cli/json_output.h"
 #include "games/chess/diagram.h"
 #include "games/chess/fen.h"
+#include "games/chess/move_text.h"
 #include "games/chess/movegen.h"
 #include "games/chess/rules.h"
 #include "games/chess/san.h"
@@ -21,6 +25,7 @@ using Json = nlohmann::ordered_json;
 
 struct ShowOptions {
   FenInput position;
+  std::string moves;
   bool flip = false;
   bool ascii = false;
 };
@@ -28,6 +33,8 @@ struct ShowOptions {
 Fields FieldsOf(ShowOptions& options) {
   Fields fields;
   fields.AddAll(FieldsOf(options.position));
+  fields.Add("moves", options.moves, "moves to make first, in UCI or SAN, between blanks",
+             {.metavar = "MOVES"});
   fields.Add("flip", options.flip, "Black at the bottom");
   fields.Add("ascii", options.ascii, "letters instead of piece symbols");
   return fields;
@@ -40,8 +47,28 @@ std::vector<std::string> SortedSan(const Board& board) {
   return moves;
 }
 
-Json Answer(const Board& board) {
-  const auto ending = chess::EndingOf(board);
+// The boards of a game and its last move.
+struct Game {
+  std::vector<Board> boards;
+  std::optional<chess::Move> last_move;
+};
+
+Game Play(const Board& start, const std::string& moves) {
+  Game game{{start}, {}};
+  for (std::string_view word : SplitWords(moves)) {
+    const Board& board = game.boards.back();
+    auto move = chess::ParseMove(board, word);
+    if (!move) move = chess::ParseSan(board, word);
+    if (!move) throw Error("--moves: {}", move.reason());
+    game.last_move = *move;
+    game.boards.push_back(board.After(*move));
+  }
+  return game;
+}
+
+Json Answer(const Game& game) {
+  const Board& board = game.boards.back();
+  const auto ending = chess::EndingOf(game.boards);
   const auto passed = board.en_passant();
   return {{"fen", ToFen(board)},
           {"side_to_move", board.side_to_move() == chess::Color::kWhite ? "white" : "black"},
@@ -81,17 +108,21 @@ void PrintMoves(const std::vector<std::string>& moves) {
 }
 
 int Run(const ShowOptions& options, const Context& context) {
-  if (!options.position.fens.empty()) return AnswerEach(options.position, Answer);
-  const Board board = BoardOf(options.position);
+  if (!options.position.fens.empty()) {
+    return AnswerEach(options.position,
+                      [&](const Board& board) { return Answer(Play(board, options.moves)); });
+  }
+  const Game game = Play(BoardOf(options.position), options.moves);
+  const Board& board = game.boards.back();
   if (context.json) {
-    PrintJson(Answer(board));
+    PrintJson(Answer(game));
     return 0;
   }
   fmt::print("\n{}\n", Diagram(board, {.color = context.color,
                                        .unicode = !options.ascii,
                                        .flipped = options.flip,
-                                       .last_move = {}}));
-  const auto ending = chess::EndingOf(board);
+                                       .last_move = game.last_move}));
+  const auto ending = chess::EndingOf(game.boards);
   const std::string_view side = board.side_to_move() == chess::Color::kWhite ? "White" : "Black";
   std::string state = fmt::format("{} to move", side);
   if (ending != chess::Ending::kNone) {

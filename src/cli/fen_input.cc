@@ -49,11 +49,11 @@ int AnswerEach(const FenInput& input,
     ThrowIfInterrupted();
     const std::string_view text = Trim(line);
     if (text.empty()) continue;
-    auto board = chess::ParseFen(text, {.chess960 = input.chess960});
-    if (board) {
-      PrintJson(answer(*board));
-    } else {
-      PrintJson({{"fen", text}, {"error", board.reason()}});
+    try {
+      PrintJson(answer(chess::ParseFen(text, {.chess960 = input.chess960}).OrThrow("fen")));
+    } catch (const Error& error) {
+      if (error.kind() != Error::Kind::kFailed) throw;
+      PrintJson({{"fen", text}, {"error", error.message()}});
       code = 1;
     }
   }

@@ -22,8 +22,9 @@ Fields FieldsOf(FenInput& input);
 // The one position of --fen. Throws Error with the reason.
 chess::Board BoardOf(const FenInput& input);
 
-// With --fens: one JSON line for each FEN, in order; `answer` makes it. A line that is no position
-// is answered by {"fen", "error"}. Returns the exit code: 1 if any line failed.
+// With --fens: one JSON line for each FEN, in order; `answer` makes it. A line that is no
+// position, or for which `answer` throws, is answered by {"fen", "error"}. Returns the exit code: 1
+// if any line failed.
 int AnswerEach(const FenInput& input,
                const std::function<nlohmann::ordered_json(const chess::Board&)>& answer);
 
