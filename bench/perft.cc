@@ -44,7 +44,7 @@ constexpr Position kPositions[] = {
 std::string FindStockfish() {
   const char* path = std::getenv("PATH");
   for (std::string_view folder : Split(path != nullptr ? path : "", ':')) {
-    const std::string program = std::string(folder) + "/stockfish";
+    std::string program = std::string(folder) + "/stockfish";
     if (access(program.c_str(), X_OK) == 0) return program;
   }
   // Debian puts games where not every PATH looks.

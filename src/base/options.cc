@@ -143,7 +143,7 @@ std::string DefaultText(const Json& node) {
 }  // namespace
 
 void Fields::AddTarget(std::string name, Target target, std::string help, FieldRules rules) {
-  Field field{std::move(name), std::move(target), std::move(help), std::move(rules), "", false};
+  Field field{std::move(name), target, std::move(help), std::move(rules), "", false};
   field.default_text = DefaultText(ValueOf(field));
   CHECK(Find(field.name) == nullptr);
   fields_.push_back(std::move(field));

@@ -161,7 +161,7 @@ TEST_F(ConfigFileTest, YamlTomlAndJsonAreOne) {
                                "widths = [1, 2]\n[model]\nembed_dim = 64\n");
   const RunOptions json = Read("a.json", R"({"batch_size":32,"learning_rate":0.001,"amp":true,
       "widths":[1,2],"model":{"embed_dim":64},"out":"1"})");
-  for (RunOptions o : {yaml, toml, json}) {
+  for (const RunOptions& o : {yaml, toml, json}) {
     EXPECT_EQ(o.batch_size, 32);
     EXPECT_EQ(o.learning_rate, 1e-3);
     EXPECT_TRUE(o.amp);

@@ -120,7 +120,7 @@ std::string HumanCount(double count) {
 
 std::string HumanSeconds(double seconds) {
   if (!(seconds >= 0) || seconds > 1e9) return "?";
-  const auto total = static_cast<int64_t>(seconds + 0.5);
+  const auto total = static_cast<int64_t>(std::llround(seconds));
   if (total >= 3600) {
     return fmt::format("{}:{:02}:{:02}", total / 3600, total / 60 % 60, total % 60);
   }

@@ -44,7 +44,7 @@ Ran RunCommand(const std::vector<std::string>& words, const std::string& input =
 }  // namespace kibitz::testing
 
 // For the top of a test that needs real data.
-#define SKIP_WITHOUT(path)                                                         \
-  if (!::kibitz::testing::Exists(path)) {                                          \
-    GTEST_SKIP() << path << " is not here; set KIBITZ_DATA to the folder of data"; \
+#define SKIP_WITHOUT(path)                                                           \
+  if (!::kibitz::testing::Exists(path)) {                                            \
+    GTEST_SKIP() << (path) << " is not here; set KIBITZ_DATA to the folder of data"; \
   }

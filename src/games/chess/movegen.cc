@@ -104,8 +104,8 @@ class Generator {
   Bitboard Danger() {
     if (danger_ != 0) return danger_;  // Never empty: the enemy king attacks something.
     const Bitboard seen = occupied_ ^ king_.bit();
-    danger_ = PawnAttacks(~us, board_.pawns() & theirs_) |
-              KingAttacks(First(board_.kings() & theirs_));
+    danger_ =
+        PawnAttacks(~us, board_.pawns() & theirs_) | KingAttacks(First(board_.kings() & theirs_));
     for (Bitboard b = board_.knights() & theirs_; b != 0;) danger_ |= KnightAttacks(TakeFirst(b));
     for (Bitboard b = board_.diagonal_sliders() & theirs_; b != 0;) {
       danger_ |= BishopAttacks(TakeFirst(b), seen);
