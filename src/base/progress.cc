@@ -76,10 +76,11 @@ void Progress::Draw(Clock::time_point now) {
 // "games [=====>      ] 41%  12.3k/30k  1.02k/s  ETA 0:17  loss 2.31"
 std::string Progress::Line(double seconds) const {
   const uint64_t done = done_;
+  const uint64_t total = total_;
   const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
   std::string line = unit_;
-  if (total_ > 0) {
-    const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total_));
+  if (total > 0) {
+    const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
     if (options_.mode == Options::Mode::kBar) {
       const auto filled = static_cast<size_t>(share * kBarWidth);
       std::string bar(filled, '=');
@@ -88,13 +89,13 @@ std::string Progress::Line(double seconds) const {
       line += " [" + bar + "]";
     }
     line += fmt::format(" {:.0f}%  {}/{}", share * 100, HumanCount(static_cast<double>(done)),
-                        HumanCount(static_cast<double>(total_)));
+                        HumanCount(static_cast<double>(total)));
   } else {
     line += " " + HumanCount(static_cast<double>(done));
   }
   line += fmt::format("  {}/s", HumanCount(rate));
-  if (total_ > done && rate > 0) {
-    line += "  ETA " + HumanSeconds(static_cast<double>(total_ - done) / rate);
+  if (total > done && rate > 0) {
+    line += "  ETA " + HumanSeconds(static_cast<double>(total - done) / rate);
   }
   if (!note_.empty()) line += "  " + note_;
   return line;

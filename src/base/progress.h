@@ -33,6 +33,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void Add(uint64_t count);
+  // For a total that is known only after the start.
+  void SetTotal(uint64_t total) { total_ = total; }
   // Text shown after the figures, such as a loss.
   void SetNote(std::string note);
   void Finish();
@@ -45,7 +47,7 @@ class Progress {
   void Draw(Clock::time_point now);
 
   const std::string unit_;
-  const uint64_t total_;
+  std::atomic<uint64_t> total_;
   Options options_;
   const Clock::time_point start_ = Clock::now();
   std::atomic<uint64_t> done_{0};

@@ -30,7 +30,8 @@ Progress::Options Capture(Captured& captured, Mode mode, double line_seconds = 0
 
 TEST(ProgressTest, PlainLinesWithRateAndTimeLeft) {
   Captured captured;
-  Progress progress("games", 200, Capture(captured, Mode::kLines));
+  Progress progress("games", 0, Capture(captured, Mode::kLines));
+  progress.SetTotal(200);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   progress.SetNote("loss 2.5");
   progress.Add(50);

@@ -56,8 +56,9 @@ Counted Count(const Board& board, const PerftOptions& options) {
   const auto moves =
       PerftDivide(board, options.depth,
                   {.threads = options.threads > 0 ? options.threads : HardwareThreads(),
-                   .on_part = [&](size_t, size_t) {
+                   .on_part = [&](size_t, size_t all) {
                      ThrowIfInterrupted();
+                     progress.SetTotal(all);
                      progress.Add(1);
                    }});
   for (const auto& [move, nodes] : moves) {

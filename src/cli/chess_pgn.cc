@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/interrupt.h"
@@ -28,14 +29,14 @@ using chess::PgnRead;
 using Json = nlohmann::ordered_json;
 
 struct PgnOptions {
-  std::string file;
+  std::vector<std::string> files;
   bool variations = false;
   bool strict = false;
 };
 
 Fields FieldsOf(PgnOptions& options) {
   Fields fields;
-  fields.Add("file", options.file, "a PGN file, - for standard input",
+  fields.Add("files", options.files, "PGN files, - for standard input",
              {.required = true, .positional = true, .metavar = "FILE"});
   fields.Add("variations", options.variations, "read variations too, with their moves checked");
   fields.Add("strict", options.strict, "exit with 1 when a game is broken");
@@ -117,20 +118,18 @@ void PrintTotals(const Totals& totals, double seconds) {
              HumanCount(static_cast<double>(totals.moves) / std::max(seconds, 1e-9)));
 }
 
-int Run(const PgnOptions& options, const Context& context) {
-  const bool standard_input = options.file == "-";
-  const std::string name = standard_input ? "standard input" : options.file;
+void ReadFile(const std::string& path, const PgnOptions& options, bool json, Totals& totals) {
+  const bool standard_input = path == "-";
+  const std::string name = standard_input ? "standard input" : path;
   std::error_code no_size;
-  const auto size = standard_input ? 0 : std::filesystem::file_size(options.file, no_size);
-  FilePointer file(standard_input ? stdin : std::fopen(options.file.c_str(), "rb"),
+  const auto size = standard_input ? 0 : std::filesystem::file_size(path, no_size);
+  FilePointer file(standard_input ? stdin : std::fopen(path.c_str(), "rb"),
                    [](std::FILE* f) { return f == stdin ? 0 : std::fclose(f); });
   if (!file) throw Error::System("cannot read " + name);
 
-  const auto start = std::chrono::steady_clock::now();
   chess::PgnReader reader(SourceOf(file.get(), name),
-                          {.comments = context.json, .variations = options.variations});
+                          {.comments = json, .variations = options.variations});
   Progress progress("bytes", no_size ? 0 : size);
-  Totals totals;
   PgnGame game;
   for (auto read = reader.Next(game); read != PgnRead::kEnd; read = reader.Next(game)) {
     progress.Add(reader.bytes() - progress.done());
@@ -144,8 +143,17 @@ int Run(const PgnOptions& options, const Context& context) {
     ++totals.games;
     totals.moves += game.moves.size();
     ++totals.results[static_cast<size_t>(game.result)];
-    if (context.json) PrintJson(Answer(game));
+    if (!json) continue;
+    Json answer = Answer(game);
+    if (options.files.size() > 1) answer["file"] = path;
+    PrintJson(answer);
   }
+}
+
+int Run(const PgnOptions& options, const Context& context) {
+  const auto start = std::chrono::steady_clock::now();
+  Totals totals;
+  for (const std::string& path : options.files) ReadFile(path, options, context.json, totals);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!context.json) PrintTotals(totals, seconds);
@@ -158,7 +166,7 @@ Command ChessPgn() {
   return MakeCommand<PgnOptions>(
       {.name = "chess pgn",
        .group = "Chess",
-       .summary = "read a PGN file with every move checked",
+       .summary = "read PGN files with every move checked",
        .details = "Prints totals, or with --json a line for each game: tags, start, result, moves\n"
                   "in UCI, and notes (comments, NAGs, clocks, evaluations) by ply. A broken game\n"
                   "is reported with its line on standard error and skipped.",
