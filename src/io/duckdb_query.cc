@@ -10,6 +10,17 @@
 namespace kibitz::io {
 namespace {
 
+constexpr size_t kMostMessageBytes = 300;
+
+// What to do about a message.
+std::string_view RemedyFor(std::string_view message) {
+  if (message.find("emory") != std::string_view::npos) {
+    return "use fewer threads or allow more memory";
+  }
+  if (message.find("cast") != std::string_view::npos) return "read that column as text";
+  return "fetch or write the file again";
+}
+
 std::string Doubled(std::string_view text, char quote) {
   std::string out(1, quote);
   for (char c : text) {
@@ -36,8 +47,10 @@ std::string DuckMessage(const char* text) {
   // What follows an empty line is advice for people who write SQL.
   message = message.substr(0, message.find("\n\n"));
   std::string out;
-  for (char c : Trim(message)) out += c == '\n' ? ' ' : c;
-  return Quoted(out, 400);
+  for (char c : Trim(message).substr(0, kMostMessageBytes)) {
+    out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return out;
 }
 
 std::string SqlText(std::string_view text) { return Doubled(text, '\''); }
@@ -121,7 +134,7 @@ bool DuckQuery::Next() {
 void DuckQuery::Fail(const char* message) {
   const std::string reason = DuckMessage(message);
   Release();
-  throw Error("{}: {}", place_, reason);
+  throw Error("{}: {}; {}", place_, reason, RemedyFor(reason));
 }
 
 void DuckQuery::Release() {

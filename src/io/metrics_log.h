@@ -17,7 +17,7 @@ namespace kibitz::io {
 
 struct MetricsLogOptions {
   // Lines whose "step" is greater are dropped; lines without one stay. Nothing: all stay.
-  std::optional<int64_t> resume_step;
+  std::optional<int64_t> resume_step = {};
 };
 
 class MetricsLog {

@@ -234,14 +234,8 @@ class ParquetReader::Impl {
   Impl(std::vector<std::string> files, const ParquetOptions& options)
       : files_(std::move(files)),
         infos_(files_.size()),
-        threads_(options.threads > 0 ? options.threads : HardwareThreads()) {
-    const uint64_t memory = std::max(options.memory_bytes, kSmallestMemory);
-    database_ = std::make_shared<DuckDatabase>(DuckDatabase::Options{
-        .threads = threads_,
-        .memory_bytes = memory,
-        .stream_bytes =
-            std::min(kMostStreamBytes, memory / (2 * static_cast<uint64_t>(threads_ + 1)))});
-  }
+        threads_(options.threads > 0 ? options.threads : HardwareThreads()),
+        memory_bytes_(std::max(options.memory_bytes, kSmallestMemory)) {}
 
   const std::vector<std::string>& files() const { return files_; }
   int threads() const { return threads_; }
@@ -276,20 +270,34 @@ class ParquetReader::Impl {
   }
 
  private:
-  ParquetInfo ReadInfo(const std::string& path) const;
+  // Made with the first file whose frame is good. Needs mutex_.
+  std::shared_ptr<DuckDatabase> Database();
+  ParquetInfo ReadInfo(const std::string& path);
   std::vector<std::vector<std::string>> Ask(const std::string& path, const std::string& what,
-                                            size_t columns) const {
-    return TextRows(database_, fmt::format(fmt::runtime(what), SqlPath(path)), columns, path);
+                                            size_t columns) {
+    return TextRows(Database(), fmt::format(fmt::runtime(what), SqlPath(path)), columns, path);
   }
 
   std::vector<std::string> files_;
   std::mutex mutex_;
   std::vector<std::optional<ParquetInfo>> infos_;  // Guarded by mutex_ until filled.
   int threads_;
-  std::shared_ptr<DuckDatabase> database_;
+  uint64_t memory_bytes_;
+  std::shared_ptr<DuckDatabase> database_;  // Guarded by mutex_ until made.
 };
 
-ParquetInfo ParquetReader::Impl::ReadInfo(const std::string& path) const {
+std::shared_ptr<DuckDatabase> ParquetReader::Impl::Database() {
+  if (!database_) {
+    const auto queries = static_cast<uint64_t>(threads_) + 1;
+    database_ = std::make_shared<DuckDatabase>(DuckDatabase::Options{
+        .threads = threads_,
+        .memory_bytes = memory_bytes_,
+        .stream_bytes = std::min(kMostStreamBytes, memory_bytes_ / (2 * queries))});
+  }
+  return database_;
+}
+
+ParquetInfo ParquetReader::Impl::ReadInfo(const std::string& path) {
   ParquetInfo info;
   info.path = path;
   info.bytes = CheckFrame(path);

@@ -142,7 +142,7 @@ struct ParquetWriterOptions {
   // Rounded up to whole vectors of 2048 rows.
   uint64_t row_group_rows = 122880;
   int compression_level = 3;                    // Of zstd, 1 to 22.
-  std::map<std::string, std::string> metadata;  // Kept in the footer.
+  std::map<std::string, std::string> metadata = {};  // Kept in the footer.
 };
 
 // Fills "<path>.tmp" and renames it in Finish(). Compression runs on a thread of its own; memory
