@@ -148,6 +148,20 @@ TEST(ParquetDamage, TheFrameIsCheckedFirst) {
   EXPECT_NE(ReadAll("/dev/null").value_or("").find("is no regular file"), std::string::npos);
 }
 
+TEST(ParquetDamage, RowCountsMustAgree) {
+  const TempFolder folder;
+  std::string bytes = MakeFile(folder);
+  // The footer's count comes before its row groups: 5000 as Thrift writes it, made 5001.
+  const size_t count = bytes.find("\x90\x4e", FooterStart(bytes));
+  ASSERT_NE(count, std::string::npos);
+  bytes[count] = '\x92';
+  const std::string path = folder.File("lie.parquet");
+  Put(path, bytes);
+  EXPECT_EQ(
+      ReadAll(path).value_or(""),
+      path + ": the footer counts 5001 rows, its row groups 5000; fetch or write the file again");
+}
+
 TEST(ParquetDamage, AGoodFileIsRead) {
   const TempFolder folder;
   const std::string path = folder.File("good.parquet");

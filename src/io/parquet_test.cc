@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "io/duckdb_api.h"
+#include "io/duckdb_query.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz::io {
@@ -281,6 +281,61 @@ TEST(Parquet, WrongTypeIsRefused) {
               (void)reader.Scan({{"number", ColumnType::kBool}});
             }),
             path + ": column 'number' is BIGINT, which is no bool; read it as int64");
+}
+
+// Types that our writer does not make, as other programs' files have them.
+std::string OtherTypes(const TempFolder& folder) {
+  const std::string path = folder.File("other.parquet");
+  DuckConnection connection(std::make_shared<DuckDatabase>(DuckDatabase::Options{}));
+  connection.Execute(
+      "COPY (SELECT 18446744073709551615::UBIGINT AS u, 200::UTINYINT AS byte, "
+      "1.5::FLOAT AS f, 2.25::DECIMAL(9, 2) AS m, ['a', 'b'] AS l, "
+      "{'a': 1, 'b': [0.5]} AS s, DATE '2024-01-31' AS d, "
+      "'abc'::BLOB AS raw, true AS yes) TO " +
+          SqlText(path),
+      path);
+  return path;
+}
+
+TEST(Parquet, OtherTypesConvert) {
+  const TempFolder folder;
+  const ParquetReader reader({OtherTypes(folder)});
+  std::vector<ColumnSpec> best;
+  for (const FileColumn& column : reader.Info(0).columns) {
+    best.push_back({column.name, column.name == "u" ? ColumnType::kDouble : column.type});
+  }
+  EXPECT_EQ(Rows(reader.Scan(best)),
+            std::vector<std::string>{"1.8446744073709552e+19|200|1.5|2.25|[a, b]|"
+                                     "{'a': 1, 'b': [0.5]}|2024-01-31|abc|true|"});
+  EXPECT_EQ(Rows(reader.Scan({{"yes", ColumnType::kInt64}, {"u", ColumnType::kText}})),
+            std::vector<std::string>{"1|18446744073709551615|"});
+}
+
+TEST(Parquet, NumberTooLargeIsAnError) {
+  const TempFolder folder;
+  const std::string path = OtherTypes(folder);
+  const ParquetReader reader({path});
+  const std::string message = MessageOf([&] { Rows(reader.Scan({{"u", ColumnType::kInt64}})); });
+  EXPECT_EQ(message.find(path), 0U) << message;
+  EXPECT_NE(message.find("18446744073709551615"), std::string::npos) << message;
+  EXPECT_NE(message.find("; read that column as text"), std::string::npos) << message;
+}
+
+TEST(Parquet, TooLittleMemoryIsAnErrorThatSaysSo) {
+  const TempFolder folder;
+  const std::string path = folder.File("wide.parquet");
+  {
+    ParquetWriter writer(path, {{"t", ColumnType::kText}}, {.compression_level = 1});
+    for (int row = 0; row < 100'000; ++row) {
+      writer.SetText(0, fmt::format("{:01000}", row));
+      writer.EndRow();
+    }
+    writer.Finish();
+  }
+  const ParquetReader reader({path}, {.threads = 1, .memory_bytes = 1});
+  const std::string message = MessageOf([&] { Rows(reader.Scan({{"t", ColumnType::kText}})); });
+  EXPECT_EQ(message.find(path), 0U) << message;
+  EXPECT_NE(message.find("; use fewer threads or allow more memory"), std::string::npos) << message;
 }
 
 TEST(Parquet, OddFileNamesAreNames) {
