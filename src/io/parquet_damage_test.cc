@@ -160,6 +160,32 @@ TEST(ParquetDamage, RowCountsMustAgree) {
   EXPECT_EQ(
       ReadAll(path).value_or(""),
       path + ": the footer counts 5001 rows, its row groups 5000; fetch or write the file again");
+  bytes[count] = '\x91';
+  Put(path, bytes);
+  EXPECT_EQ(ReadAll(path).value_or(""),
+            path + ": the footer counts '-5001' rows; fetch or write the file again");
+}
+
+TEST(ParquetDamage, AFileReplacedUnderAReaderIsNoticed) {
+  const TempFolder folder;
+  const std::string path = folder.File("made.parquet");
+  MakeFile(folder);
+  const ParquetReader reader({path}, {.threads = 1});
+  EXPECT_EQ(reader.CountRows(), 5000U);
+  {
+    ParquetWriter writer(path, {{"t", ColumnType::kText}});
+    writer.EndRow();
+    writer.Finish();
+  }
+  std::string message;
+  try {
+    ParquetScan scan = reader.Scan({{"t", ColumnType::kText}});
+    while (scan.Next() != nullptr) {
+    }
+  } catch (const Error& error) {
+    message = error.message();
+  }
+  EXPECT_EQ(message, path + ": gave 1 rows, its footer counts 5000; fetch or write the file again");
 }
 
 TEST(ParquetDamage, AGoodFileIsRead) {
