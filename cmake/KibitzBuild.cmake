@@ -44,6 +44,13 @@ find_package(nlohmann_json REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(Threads REQUIRED)
 find_package(GTest REQUIRED)
+find_package(SQLite3 REQUIRED)
+# Parquet: the system's DuckDB, else the one scripts/setup gets. Loaded at run time, when needed.
+find_library(KIBITZ_DUCKDB_LIBRARY duckdb)
+if(NOT KIBITZ_DUCKDB_LIBRARY)
+  set(KIBITZ_DUCKDB_LIBRARY
+      ${CMAKE_SOURCE_DIR}/node_modules/@duckdb/node-bindings-linux-x64/libduckdb.so)
+endif()
 if(KIBITZ_TORCH)
   find_package(Torch REQUIRED)
   separate_arguments(KIBITZ_TORCH_FLAGS UNIX_COMMAND "${TORCH_CXX_FLAGS}")

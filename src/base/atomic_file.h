@@ -26,6 +26,8 @@ class AtomicFile {
   // Overwrites bytes already written, such as a header whose counts are known at the end.
   void WriteAt(uint64_t offset, std::string_view bytes);
   uint64_t size() const { return size_; }
+  // The file being filled, for a library that can only write to a name. It must not replace it.
+  const std::string& temporary() const { return temporary_; }
 
   // Flushes to disk (file and folder) and puts the file in place. Call once.
   void Commit();
