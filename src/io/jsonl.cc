@@ -198,8 +198,8 @@ const JsonLine* JsonLines::Next() {
   State& state = *state_;
   do {
     while (!state.Cut()) {
+      state.used = state.batch.size = 0;
       if (!state.batches || !state.batches->Fill(state.batch)) return nullptr;
-      state.used = 0;
       state.next_number = state.batch.first_line;
     }
   } while (IsBlank(state.line.text_));

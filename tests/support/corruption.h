@@ -36,7 +36,8 @@ DamageCounts Flip(std::string_view bytes, const Damage& damage, const ReadBytes&
 
 // Whether `body` gets by with this much memory beyond what is in use, an Error included. Runs it in
 // a forked process whose memory the kernel limits; mapped files do not count, stacks of threads
-// do. Always true under sanitizers, which need memory of their own.
+// do. Always true where CanLimitMemory() is not: sanitizers need memory of their own.
+bool CanLimitMemory();
 bool StaysWithin(uint64_t bytes, const std::function<void()>& body);
 
 }  // namespace kibitz::testing
