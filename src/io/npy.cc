@@ -67,6 +67,11 @@ DType TypeOf(std::string_view code) {
   throw Error("elements of type {}, expected bool, int, uint or float numbers", Quoted(code));
 }
 
+std::vector<int64_t> Joined(std::vector<int64_t> shape, const std::vector<int64_t>& inner) {
+  shape.insert(shape.end(), inner.begin(), inner.end());
+  return shape;
+}
+
 std::vector<int64_t> ParseShape(const PythonLiteral& literal) {
   if (literal.Is(Kind::kInt)) return {literal.number};
   if (!literal.Is(Kind::kTuple)) throw Error("a shape that is no tuple");
@@ -253,6 +258,18 @@ Header ReadHeader(std::string_view file) {
   return {HeaderText(file.substr(start, length), version), start + length};
 }
 
+// Elements of the array; each field of them makes a tensor that can be counted as well.
+uint64_t CheckedCount(const NpyLayout& layout, const std::vector<int64_t>& shape) {
+  const auto count = CountOf(shape);
+  constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  bool fits = count && *count <= kMost / layout.row_bytes;
+  for (const NpyField& field : layout.fields) {
+    fits = fits && BytesOf(field.type, Joined(shape, field.shape)).has_value();
+  }
+  if (!fits) throw Error("the shape {}, which is larger than any file", ShapeText(shape));
+  return *count;
+}
+
 std::string TupleText(std::span<const int64_t> shape) {
   return shape.size() == 1 ? fmt::format("({},)", shape[0])
                            : fmt::format("({})", fmt::join(shape, ", "));
@@ -348,16 +365,12 @@ NpyFile NpyFile::Parse(std::span<const std::byte> file, std::string name,
     }
     if (!shape->Is(Kind::kTuple)) throw Error("a shape that is no tuple");
     npy.shape_ = ParseShape(*shape);
-    const auto count = CountOf(npy.shape_);
-    constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
-    if (!count || *count > kMost / npy.layout_.row_bytes) {
-      throw Error("the shape {}, which is larger than any file", ShapeText(npy.shape_));
-    }
+    const uint64_t needed = CheckedCount(npy.layout_, npy.shape_) * npy.layout_.row_bytes;
     npy.bytes_ = file.subspan(header.bytes);
-    if (npy.bytes_.size() != *count * npy.layout_.row_bytes) {
+    if (npy.bytes_.size() != needed) {
       throw Error("{} bytes of data, expected {} for the shape {}; the file is {}",
-                  npy.bytes_.size(), *count * npy.layout_.row_bytes, ShapeText(npy.shape_),
-                  npy.bytes_.size() < *count * npy.layout_.row_bytes ? "cut short" : "too long");
+                  npy.bytes_.size(), needed, ShapeText(npy.shape_),
+                  npy.bytes_.size() < needed ? "cut short" : "too long");
     }
   } catch (const Error& error) {
     throw Error("{}: found {}", npy.name_, error.message());
@@ -386,9 +399,7 @@ Tensor NpyFile::CopyField(std::string_view field) const {
   for (size_t i = 0; i < count && size > 0; ++i) {
     std::memcpy(out.data() + i * size, bytes_.data() + i * layout_.row_bytes + found->offset, size);
   }
-  std::vector<int64_t> shape = shape_;
-  shape.insert(shape.end(), found->shape.begin(), found->shape.end());
-  return OwnedTensor(found->type, std::move(shape), std::move(out));
+  return OwnedTensor(found->type, Joined(shape_, found->shape), std::move(out));
 }
 
 void NpyFile::CheckRows(const NpyLayout& expected, size_t alignment) const {
@@ -409,9 +420,7 @@ NpyWriter::NpyWriter(const std::string& path, NpyLayout layout, std::vector<int6
   const auto elements = CountOf(row_shape_);
   CHECK(elements && *elements > 0 && layout_.row_bytes > 0);
   row_bytes_ = *elements * layout_.row_bytes;
-  std::vector<int64_t> shape = {0};
-  shape.insert(shape.end(), row_shape_.begin(), row_shape_.end());
-  file_.Write(NpyHeader(layout_, shape));
+  file_.Write(NpyHeader(layout_, Joined({0}, row_shape_)));
 }
 
 void NpyWriter::Append(std::span<const std::byte> rows) {
@@ -421,9 +430,7 @@ void NpyWriter::Append(std::span<const std::byte> rows) {
 }
 
 void NpyWriter::Commit() {
-  std::vector<int64_t> shape = {static_cast<int64_t>(rows_)};
-  shape.insert(shape.end(), row_shape_.begin(), row_shape_.end());
-  file_.WriteAt(0, NpyHeader(layout_, shape));
+  file_.WriteAt(0, NpyHeader(layout_, Joined({static_cast<int64_t>(rows_)}, row_shape_)));
   file_.Commit();
 }
 

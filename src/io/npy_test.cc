@@ -295,6 +295,8 @@ TEST(Npy, RefusesWithAReason) {
        "the shape [4294967296, 4294967296], which is larger than any file"},
       {WithShape("'<f8'", "(4611686018427387904,)"),
        "the shape [4611686018427387904], which is larger than any file"},
+      {WithShape("[('a', '<f8', (256, 256))]", "(0, 4611686018427387904)"),
+       "the shape [0, 4611686018427387904], which is larger than any file"},
       {WithShape("'<f4'", "(18446744073709551615,)"),
        "a header with a number that does not fit 64 bits at character 52"},
       {WithShape("'<f4'", "(2,)", "1234"),
