@@ -43,6 +43,9 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(zstd REQUIRED)
+find_package(simdjson REQUIRED)
 find_package(GTest REQUIRED)
 find_package(SQLite3 REQUIRED)
 # Parquet: the system's DuckDB, else the one scripts/setup gets. Loaded at run time, when needed.
@@ -99,7 +102,8 @@ if(KIBITZ_TORCH)
 endif()
 
 # What tests share: where data is, temporary folders, running programs.
-add_library(kibitz_test_support STATIC ${CMAKE_SOURCE_DIR}/tests/support/test_data.cc)
+add_library(kibitz_test_support STATIC ${CMAKE_SOURCE_DIR}/tests/support/test_data.cc
+            ${CMAKE_SOURCE_DIR}/tests/support/corruption.cc)
 kibitz_configure(kibitz_test_support FALSE)
 target_include_directories(kibitz_test_support PUBLIC ${CMAKE_SOURCE_DIR})
 target_compile_definitions(kibitz_test_support PRIVATE KIBITZ_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
