@@ -61,7 +61,7 @@ struct PickleGraph {
 
 // The bytes must outlive the graph. `place` names them in errors. Throws Error. Memory is at most
 // about 100 times the pickle's size, and at most kMostPickleNodes nodes.
-inline constexpr size_t kMostPickleNodes = size_t{1} << 23;
+inline constexpr size_t kMostPickleNodes = size_t{1} << 22;
 PickleGraph ReadPickle(std::span<const std::byte> bytes, const std::string& place);
 
 }  // namespace kibitz::io

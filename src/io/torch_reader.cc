@@ -344,26 +344,27 @@ class Resolver {
     const std::string name = storages_->folder + "data/" + key;
     const ZipReader::Entry* entry = storages_->zip.Find(name);
     if (entry == nullptr) Fail("found no entry {} for a tensor", Quoted(name));
+    const auto bytes = storages_->zip.Content(*entry);
     const auto type = TypeOfStorage(id.items()[1].opaque().name);
     if (!type) {  // Complex or quantised numbers: named, with their bytes.
       Opaque unknown = id.items()[1].opaque();
       unknown.called = true;
-      unknown.args = {id.items()[2], id.items()[4], Bytes(*entry, DType::kU8, entry->bytes.size())};
+      unknown.args = {id.items()[2], id.items()[4], Bytes(bytes, DType::kU8, bytes.size())};
       return Value::Of(std::move(unknown));
     }
     const int64_t count = id.items()[4].AsInt();
-    if (count < 0 || static_cast<uint64_t>(count) > entry->bytes.size() / SizeOf(*type)) {
-      Fail("entry {} holds {} bytes, expected {} elements of {}", Quoted(name), entry->bytes.size(),
-           count, NameOf(*type));
+    if (count < 0 || static_cast<uint64_t>(count) > bytes.size() / SizeOf(*type)) {
+      Fail("entry {} holds {} bytes, expected {} elements of {}", Quoted(name), bytes.size(), count,
+           NameOf(*type));
     }
-    return Bytes(*entry, *type, static_cast<size_t>(count));
+    return Bytes(bytes, *type, static_cast<size_t>(count));
   }
 
-  Value Bytes(const ZipReader::Entry& entry, DType type, size_t count) const {
+  Value Bytes(std::span<const std::byte> bytes, DType type, size_t count) const {
     return Value::Of(StoredTensor{.type = type,
                                   .shape = {static_cast<int64_t>(count)},
                                   .strides = {1},
-                                  .bytes = entry.bytes.first(count * SizeOf(type)),
+                                  .bytes = bytes.first(count * SizeOf(type)),
                                   .owner = storages_->owner});
   }
 
@@ -413,7 +414,7 @@ std::string FolderOf(const ZipReader& zip, const std::string& place) {
 
 void CheckByteOrder(const ZipReader& zip, const std::string& folder, const std::string& place) {
   const ZipReader::Entry* order = zip.Find(folder + "byteorder");
-  if (order == nullptr || StartsWith(order->bytes, "little")) return;
+  if (order == nullptr || StartsWith(zip.Content(*order), "little")) return;
   throw Error(
       "{}: found numbers with their most significant byte first; expected little-endian: load "
       "and save the file with torch on an ordinary machine",
@@ -429,7 +430,8 @@ Value ParsePt(std::span<const std::byte> bytes, std::shared_ptr<const void> owne
   const Storages storages = {zip, FolderOf(zip, place), std::move(owner)};
   CheckByteOrder(zip, storages.folder, place);
   const std::string pickle_place = place + ", data.pkl";
-  const PickleGraph graph = ReadPickle(zip.Find(storages.folder + "data.pkl")->bytes, pickle_place);
+  const ZipReader::Entry& pickle = *zip.Find(storages.folder + "data.pkl");
+  const PickleGraph graph = ReadPickle(zip.Content(pickle), pickle_place);
   return Resolver(graph, &storages, pickle_place).Run();
 }
 

@@ -32,9 +32,10 @@ std::string_view Text(std::span<const std::byte> bytes) {
 // One line of the central directory.
 struct ZipReader::Record {
   std::string_view name;
-  uint64_t size = 0;         // Of the entry's bytes.
-  uint64_t stored_size = 0;  // The same, for an entry that is not compressed.
+  uint64_t size = 0;         // Of the content.
+  uint64_t stored_size = 0;  // In the file: the same for an entry that is not compressed.
   uint64_t local = 0;        // Where the entry's own header begins.
+  uint16_t method = 0;
 };
 
 ZipReader::ZipReader(std::span<const std::byte> bytes, std::string place)
@@ -53,12 +54,12 @@ ZipReader::ZipReader(std::span<const std::byte> bytes, std::string place)
     const uint64_t record_at = at;
     const Record record = ReadRecord(at, end);
     const uint64_t data = DataOffset(record);
-    if (data > directory.offset || record.size > directory.offset - data) {
+    if (data > directory.offset || record.stored_size > directory.offset - data) {
       Fail(record_at, fmt::format("entry {} of {} bytes runs past the data", Quoted(record.name),
-                                  record.size));
+                                  record.stored_size));
     }
-    ranges.emplace_back(record.local, data + record.size);
-    entries_.push_back({record.name, bytes_.subspan(data, record.size)});
+    ranges.emplace_back(record.local, data + record.stored_size);
+    entries_.push_back({record.name, bytes_.subspan(data, record.stored_size), record.method});
     if (!index_.emplace(record.name, i).second) {
       Fail(record_at, fmt::format("entry {} occurs twice", Quoted(record.name)));
     }
@@ -70,6 +71,14 @@ ZipReader::ZipReader(std::span<const std::byte> bytes, std::string place)
 const ZipReader::Entry* ZipReader::Find(std::string_view name) const {
   const auto found = index_.find(name);
   return found == index_.end() ? nullptr : &entries_[found->second];
+}
+
+std::span<const std::byte> ZipReader::Content(const Entry& entry) const {
+  if (entry.method == 0) return entry.raw;
+  throw Error(
+      "{}: entry {} is compressed (method {}), expected as torch stores it: unpack the file and "
+      "pack it again with 'zip -0', or save it again with torch",
+      place_, Quoted(entry.name), entry.method);
 }
 
 ZipReader::Directory ZipReader::FindDirectory() const {
@@ -135,7 +144,6 @@ ZipReader::Record ZipReader::ReadRecord(uint64_t& at, uint64_t end) const {
     Fail(at, "found no directory entry where one is due");
   }
   const auto flags = LoadLittle<uint16_t>(bytes_, at + 8);
-  const auto method = LoadLittle<uint16_t>(bytes_, at + 10);
   const size_t name_size = LoadLittle<uint16_t>(bytes_, at + 28);
   const size_t extra_size = LoadLittle<uint16_t>(bytes_, at + 30);
   const size_t comment_size = LoadLittle<uint16_t>(bytes_, at + 32);
@@ -144,16 +152,16 @@ ZipReader::Record ZipReader::ReadRecord(uint64_t& at, uint64_t end) const {
   Record record = {.name = Text(bytes_.subspan(at + kCentralSize, name_size)),
                    .size = LoadLittle<uint32_t>(bytes_, at + 24),
                    .stored_size = LoadLittle<uint32_t>(bytes_, at + 20),
-                   .local = LoadLittle<uint32_t>(bytes_, at + 42)};
+                   .local = LoadLittle<uint32_t>(bytes_, at + 42),
+                   .method = LoadLittle<uint16_t>(bytes_, at + 10)};
   if (LoadLittle<uint16_t>(bytes_, at + 34) != 0) {
     Fail(at, "the zip is split over several files; join them first");
   }
   ReadZip64Extra(bytes_.subspan(at + kCentralSize + name_size, extra_size), record);
   if ((flags & 1) != 0) Fail(at, fmt::format("entry {} is encrypted", Quoted(record.name)));
-  if (method != 0 || record.size != record.stored_size) {
-    Fail(at, fmt::format("entry {} is compressed (method {}); torch stores entries as they are: "
-                         "unpack the file and pack it with 'zip -0', or save it again with torch",
-                         Quoted(record.name), method));
+  if (record.method == 0 && record.size != record.stored_size) {
+    Fail(at, fmt::format("entry {} is said to be of {} and of {} bytes", Quoted(record.name),
+                         record.size, record.stored_size));
   }
   at += whole;
   return record;

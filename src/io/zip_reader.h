@@ -1,12 +1,13 @@
 // The entries of a zip archive as spans of the mapped file, for .pt files.
 //
 //   const ZipReader zip(file->bytes(), path);
-//   if (const ZipReader::Entry* entry = zip.Find("archive/data.pkl")) ... entry->bytes ...
+//   if (const ZipReader::Entry* entry = zip.Find("archive/data.pkl")) ... zip.Content(*entry) ...
 //
 // Our own and not libzip, because tensors must map the file: only stored (uncompressed) entries
 // can, torch writes nothing else, and libzip does not tell where an entry's bytes begin. So this
-// reads the central directory (zip64 too) and refuses the rest: compression, encryption, several
-// disks, entries that overlap, names that occur twice. Checksums are not compared: that would
+// reads the central directory (zip64 too) and refuses the rest: encryption, several disks, entries
+// that overlap, names that occur twice, and, when asked for its content, a compressed entry (those
+// of TorchScript archives are, and should be told as such). Checksums are not compared: that would
 // read all of the file, and torch can be told not to compute them.
 #pragma once
 
@@ -24,7 +25,8 @@ class ZipReader {
  public:
   struct Entry {
     std::string_view name;
-    std::span<const std::byte> bytes;
+    std::span<const std::byte> raw;  // As they lie in the file.
+    uint16_t method = 0;             // How they are compressed; 0: not.
   };
 
   // `place` names the file in errors. The bytes must outlive the reader. Throws Error.
@@ -34,6 +36,8 @@ class ZipReader {
   const std::vector<Entry>& entries() const { return entries_; }
   // nullptr when there is none.
   const Entry* Find(std::string_view name) const;
+  // The content of an entry. Throws Error when it is compressed.
+  std::span<const std::byte> Content(const Entry& entry) const;
 
  private:
   struct Directory {

@@ -59,11 +59,11 @@ TEST(Zip, WritesAlignedEntriesAndReadsThem) {
     const ZipReader reader(BytesOf(zip), "test");
     ASSERT_EQ(reader.entries().size(), 3);
     for (const ZipReader::Entry& entry : reader.entries()) {
-      EXPECT_EQ((entry.bytes.data() - BytesOf(zip).data()) % 64, 0);
+      EXPECT_EQ((entry.raw.data() - BytesOf(zip).data()) % 64, 0);
     }
-    EXPECT_EQ(reader.Find("a/one")->bytes.size(), 5);
-    EXPECT_EQ(reader.Find("a/zwei")->bytes.size(), 0);
-    EXPECT_EQ(reader.Find("a/ü")->bytes.size(), 100000);
+    EXPECT_EQ(reader.Find("a/one")->raw.size(), 5);
+    EXPECT_EQ(reader.Find("a/zwei")->raw.size(), 0);
+    EXPECT_EQ(reader.Find("a/ü")->raw.size(), 100000);
     EXPECT_EQ(reader.Find("a/none"), nullptr);
   }
 }
@@ -126,13 +126,23 @@ TEST(Zip, RefusesBrokenZip64Records) {
   ExpectError(Patched(zip, wide + 48, Little<uint64_t>(~uint64_t{0})), "does not end where");
 }
 
+TEST(Zip, RefusesToReadCompressedEntries) {
+  const std::string zip = Patched(Sample(), CentralOf(Sample()) + 10, Little<uint16_t>(8));
+  const ZipReader reader(BytesOf(zip), "test");
+  EXPECT_EQ(reader.Content(*reader.Find("a/two")).size(), 1000);
+  try {
+    reader.Content(*reader.Find("a/one"));
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("entry 'a/one' is compressed (method 8)"), std::string::npos);
+  }
+}
+
 TEST(Zip, RefusesBrokenEntries) {
   const size_t central = CentralOf(Sample());
   ExpectError(Patched(Sample(), central, "x"), "found no directory entry");
   ExpectError(Patched(Sample(), central + 8, Little<uint16_t>(1)), "entry 'a/one' is encrypted");
-  ExpectError(Patched(Sample(), central + 10, Little<uint16_t>(8)),
-              "entry 'a/one' is compressed (method 8)");
-  ExpectError(Patched(Sample(), central + 20, Little<uint32_t>(4)), "is compressed");
+  ExpectError(Patched(Sample(), central + 20, Little<uint32_t>(4)), "is said to be of 5 and of 4");
   ExpectError(Patched(Sample(), central + 28, Little<uint16_t>(0xffff)), "runs past the directory");
   ExpectError(Patched(Sample(), central + 34, Little<uint16_t>(1)), "split over several files");
   ExpectError(Patched(Sample(), central + 42, Little<uint32_t>(0xfffffff0)), "found no header of");
