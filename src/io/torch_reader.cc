@@ -436,9 +436,12 @@ Value ParsePt(std::span<const std::byte> bytes, std::shared_ptr<const void> owne
 }
 
 Value ReadPt(const std::string& path) {
-  auto file = MappedFile::Open(path);
-  const auto bytes = file->bytes();
-  return ParsePt(bytes, std::move(file), path);
+  const auto file = MappedFile::Open(path);
+  // Only the directory, the pickle and a header before each tensor are read here.
+  file->BeginScatteredReads();
+  Value root = ParsePt(file->bytes(), file, path);
+  file->EndScatteredReads();
+  return root;
 }
 
 Value ParsePickle(std::span<const std::byte> bytes, const std::string& place) {
