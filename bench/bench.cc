@@ -4,6 +4,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -80,5 +82,33 @@ std::string DataFolder() {
   const char* folder = std::getenv("KIBITZ_DATA");
   return folder != nullptr ? folder : std::string(KIBITZ_SOURCE_DIR) + "/../shared/data";
 }
+
+std::string MadeDataFolder() {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  const auto folder = program.parent_path().parent_path() / "bench-data";
+  std::filesystem::create_directories(folder);
+  return folder.string();
+}
+
+namespace {
+
+double StatusMegabytes(std::string_view name) {
+  std::ifstream status("/proc/self/status");
+  double kilobytes = 0;
+  for (std::string word; status >> word;) {
+    if (word == name && status >> kilobytes) break;
+  }
+  return kilobytes / 1024;
+}
+
+}  // namespace
+
+double ResidentMegabytes() { return StatusMegabytes("VmRSS:"); }
+
+PeakMemory::PeakMemory() : start_(ResidentMegabytes()) {
+  std::ofstream("/proc/self/clear_refs") << "5";  // The peak starts anew.
+}
+
+double PeakMemory::ExtraMegabytes() const { return StatusMegabytes("VmHWM:") - start_; }
 
 }  // namespace kibitz::bench

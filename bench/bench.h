@@ -75,5 +75,19 @@ class Signature {
 
 // $KIBITZ_DATA, or ../shared/data beside the source.
 std::string DataFolder();
+// Where benches keep what they make once: build/bench-data. Made when missing.
+std::string MadeDataFolder();
+
+// Memory that this process holds now, in MB.
+double ResidentMegabytes();
+// The most memory held since this was made, beyond what was held then.
+class PeakMemory {
+ public:
+  PeakMemory();
+  double ExtraMegabytes() const;
+
+ private:
+  double start_;
+};
 
 }  // namespace kibitz::bench

@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "base/thread_pool.h"
 #include "bench/bench.h"
+#include "bench/io_parts.h"
 #include "io/byte_sink.h"
 #include "io/jsonl.h"
 
@@ -21,35 +22,6 @@ namespace kibitz::bench {
 namespace {
 
 constexpr double kPromisedRows = 2e6;  // PV rows a second on two cores.
-
-// Made data lives beside the program: build/bench/io -> build/bench-data.
-std::string DataCache() {
-  const auto program = std::filesystem::read_symlink("/proc/self/exe");
-  const auto folder = program.parent_path().parent_path() / "bench-data";
-  std::filesystem::create_directories(folder);
-  return folder.string();
-}
-
-// The most memory held since this was made, beyond what was held then.
-class PeakMemory {
- public:
-  PeakMemory() : start_(Kilobytes("VmRSS:")) {
-    std::ofstream("/proc/self/clear_refs") << "5";  // The peak starts anew.
-  }
-  double ExtraMegabytes() const { return (Kilobytes("VmHWM:") - start_) / 1024; }
-
- private:
-  static double Kilobytes(std::string_view name) {
-    std::ifstream status("/proc/self/status");
-    double value = 0;
-    for (std::string word; status >> word;) {
-      if (word == name && status >> value) break;
-    }
-    return value;
-  }
-
-  double start_;
-};
 
 std::string Square(Rng& rng) {
   return {static_cast<char>('a' + rng.Below(8)), static_cast<char>('1' + rng.Below(8))};
@@ -111,7 +83,7 @@ std::string RandomLine(uint64_t index, uint64_t& rows) {
 // Makes the file once and keeps it.
 std::string EvaluationsFile(const Bench& bench, uint64_t wanted_rows) {
   const std::string path =
-      fmt::format("{}/lichess_db_eval_{}k.jsonl.zst", DataCache(), wanted_rows / 1000);
+      fmt::format("{}/lichess_db_eval_{}k.jsonl.zst", MadeDataFolder(), wanted_rows / 1000);
   if (std::filesystem::exists(path)) return path;
   bench.Say(fmt::format("writing {}", path));
   io::ByteSink sink(path, {.level = 6, .threads = 2});

@@ -1,5 +1,5 @@
 // Scan speed of Parquet: the six columns of the Lichess evaluation database, as text and int64.
-#include "bench/io_parquet.h"
+#include "bench/io_parts.h"
 
 #include <fmt/format.h>
 
@@ -109,10 +109,7 @@ void WriteRows(const std::string& path, uint64_t rows) {
 
 // Made once; the name tells what is in it.
 std::string DataFile(Bench& bench, uint64_t rows) {
-  const char* temporary = std::getenv("TMPDIR");
-  const std::string folder = temporary != nullptr ? temporary : KIBITZ_BENCH_DATA;
-  fs::create_directories(folder);
-  const std::string path = fmt::format("{}/kibitz-bench-evals-v2-{}.parquet", folder, rows);
+  const std::string path = fmt::format("{}/evals-v2-{}.parquet", MadeDataFolder(), rows);
   if (!fs::exists(path)) {
     bench.Say(fmt::format("writing {} rows to {} once", rows, path));
     const Timer timer;

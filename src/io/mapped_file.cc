@@ -37,6 +37,18 @@ std::shared_ptr<const MappedFile> MappedFile::Open(const std::string& path) {
 MappedFile::MappedFile(std::string path, std::span<const std::byte> bytes)
     : path_(std::move(path)), bytes_(bytes) {}
 
+// Advice that the kernel does not take changes no result, so failures do not matter.
+void MappedFile::BeginScatteredReads() const {
+  if (bytes_.empty()) return;
+  madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_RANDOM);
+}
+
+void MappedFile::EndScatteredReads() const {
+  if (bytes_.empty()) return;
+  madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
+  madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_NORMAL);
+}
+
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }

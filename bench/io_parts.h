@@ -1,4 +1,4 @@
-// The Parquet part of the io bench.
+// The parts of the io bench.
 #pragma once
 
 #include "bench/bench.h"
@@ -6,5 +6,7 @@
 namespace kibitz::bench {
 
 void BenchParquet(Bench& bench);
+void BenchJsonl(Bench& bench);
+void BenchPt(Bench& bench);
 
 }  // namespace kibitz::bench

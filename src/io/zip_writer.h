@@ -1,0 +1,43 @@
+// Writes a zip of stored (uncompressed) entries whose bytes begin at multiples of 64, as torch
+// does: what reads the file can map them. All or nothing: the file appears with Finish().
+//
+//   ZipWriter zip("model.pt");
+//   zip.Add("archive/data.pkl", pickle);
+//   zip.Finish();
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/atomic_file.h"
+
+namespace kibitz::io {
+
+class ZipWriter {
+ public:
+  // Sizes and offsets from `zip64_from` on are written as 64-bit fields; tests lower it.
+  explicit ZipWriter(const std::string& path, uint64_t zip64_from = 0xffffffff);
+
+  void Add(std::string_view name, std::string_view bytes);
+  void Finish();
+
+ private:
+  struct Entry {
+    std::string name;
+    uint64_t size = 0;
+    uint64_t offset = 0;
+    uint32_t crc = 0;
+  };
+
+  std::string LocalHeader(const Entry& entry) const;
+  void WriteDirectory();
+  void WriteEnd(uint64_t directory, uint64_t size);
+
+  AtomicFile file_;
+  uint64_t zip64_from_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace kibitz::io
