@@ -19,6 +19,7 @@
 #include "games/chess/move_text.h"
 #include "games/chess/pgn.h"
 #include "games/chess/rules.h"
+#include "io/byte_source.h"
 
 namespace kibitz::cli {
 namespace {
@@ -36,24 +37,39 @@ struct PgnOptions {
 
 Fields FieldsOf(PgnOptions& options) {
   Fields fields;
-  fields.Add("files", options.files, "PGN files, - for standard input",
+  fields.Add("files", options.files, "PGN files, also .gz and .zst; - for standard input",
              {.required = true, .positional = true, .metavar = "FILE"});
   fields.Add("variations", options.variations, "read variations too, with their moves checked");
   fields.Add("strict", options.strict, "exit with 1 when a game is broken");
   return fields;
 }
 
-using FilePointer = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+// Games from a file, packed or not, and how far into the file the reader is.
+class Input {
+ public:
+  explicit Input(const std::string& path) : name_(path == "-" ? "standard input" : path) {
+    if (path != "-") source_ = io::OpenBytes(path);
+  }
 
-chess::PgnReader::Source SourceOf(std::FILE* file, const std::string& name) {
-  return [file, name](char* buffer, size_t size) {
+  const std::string& name() const { return name_; }
+  uint64_t Position() const { return source_ ? source_->Position() : read_; }
+
+  size_t Read(char* buffer, size_t size) {
     ThrowIfInterrupted();
-    const size_t count = std::fread(buffer, 1, size, file);
+    const size_t count = source_ ? source_->Read(buffer, size) : std::fread(buffer, 1, size, stdin);
     ThrowIfInterrupted();
-    if (count == 0 && std::ferror(file) != 0) throw Error::System("cannot read " + name);
+    if (count == 0 && !source_ && std::ferror(stdin) != 0) {
+      throw Error::System("cannot read " + name_);
+    }
+    read_ += count;
     return count;
-  };
-}
+  }
+
+ private:
+  std::string name_;
+  std::unique_ptr<io::ByteSource> source_;  // Null: standard input.
+  uint64_t read_ = 0;
+};
 
 Json MovesOf(chess::Board board, const std::vector<chess::Move>& moves) {
   Json texts = Json::array();
@@ -119,23 +135,19 @@ void PrintTotals(const Totals& totals, double seconds) {
 }
 
 void ReadFile(const std::string& path, const PgnOptions& options, bool json, Totals& totals) {
-  const bool standard_input = path == "-";
-  const std::string name = standard_input ? "standard input" : path;
+  Input input(path);
   std::error_code no_size;
-  const auto size = standard_input ? 0 : std::filesystem::file_size(path, no_size);
-  FilePointer file(standard_input ? stdin : std::fopen(path.c_str(), "rb"),
-                   [](std::FILE* f) { return f == stdin ? 0 : std::fclose(f); });
-  if (!file) throw Error::System("cannot read " + name);
-
-  chess::PgnReader reader(SourceOf(file.get(), name),
-                          {.comments = json, .variations = options.variations});
+  const auto size = path == "-" ? 0 : std::filesystem::file_size(path, no_size);
+  chess::PgnReader reader(
+      [&input](char* buffer, size_t count) { return input.Read(buffer, count); },
+      {.comments = json, .variations = options.variations});
   Progress progress("bytes", no_size ? 0 : size);
   PgnGame game;
   for (auto read = reader.Next(game); read != PgnRead::kEnd; read = reader.Next(game)) {
-    progress.Add(reader.bytes() - progress.done());
+    progress.Add(input.Position() - progress.done());
     if (read == PgnRead::kBroken) {
       const auto& problem = reader.problem();
-      LogWarn("{}:{}: {}; the game that starts at line {} is skipped", name, problem.line,
+      LogWarn("{}:{}: {}; the game that starts at line {} is skipped", input.name(), problem.line,
               problem.reason, problem.game_line);
       ++totals.broken;
       continue;

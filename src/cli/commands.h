@@ -11,6 +11,8 @@ Command ChessShow();
 Command ChessMoves();
 Command ChessPerft();
 Command ChessPgn();
+Command FileShow();
+Command FileConvert();
 Command TrainCheck();
 Command Version();
 Command Completion();

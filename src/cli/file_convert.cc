@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "cli/commands.h"
+#include "cli/json_output.h"
+#include "io/byte_sink.h"
+#include "io/byte_source.h"
+#include "io/convert_tables.h"
+#include "io/convert_weights.h"
+
+namespace kibitz::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct FileConvertOptions {
+  std::string from;
+  std::string to;
+  bool force = false;
+};
+
+Fields FieldsOf(FileConvertOptions& options) {
+  Fields fields;
+  fields.Add("from", options.from, "the file to read",
+             {.required = true, .positional = true, .metavar = "A"});
+  fields.Add("to", options.to, "the file to write",
+             {.required = true, .positional = true, .metavar = "B"});
+  fields.Add("force", options.force, "write over an existing file");
+  return fields;
+}
+
+// What a file is by its ending, with compression taken off.
+enum class Kind { kPt, kSafetensors, kParquet, kJsonl, kOther };
+
+std::string WithoutCompression(const std::string& path) {
+  const std::filesystem::path name(path);
+  const auto ending = name.extension();
+  return ending == ".gz" || ending == ".zst" ? (name.parent_path() / name.stem()).string() : path;
+}
+
+Kind KindOf(const std::string& path) {
+  const std::string ending = std::filesystem::path(WithoutCompression(path)).extension();
+  if (ending == ".pt" || ending == ".pth") return Kind::kPt;
+  if (ending == ".safetensors") return Kind::kSafetensors;
+  if (ending == ".parquet") return Kind::kParquet;
+  if (ending == ".jsonl" || ending == ".ndjson") return Kind::kJsonl;
+  return Kind::kOther;
+}
+
+// Unpacks and packs again; the content stays.
+void Repack(const FileConvertOptions& options) {
+  const auto source = io::OpenBytes(options.from);
+  io::ByteSink sink(options.to);
+  Progress progress("bytes", std::filesystem::file_size(options.from));
+  std::vector<char> buffer(1 << 18);
+  for (size_t count = source->Read(buffer.data(), buffer.size()); count > 0;
+       count = source->Read(buffer.data(), buffer.size())) {
+    ThrowIfInterrupted();
+    sink.Write({buffer.data(), count});
+    progress.Add(source->Position() - progress.done());
+  }
+  sink.Commit();
+}
+
+Json ConvertTable(const FileConvertOptions& options, Kind from) {
+  Progress progress("rows", 0);
+  const auto on_rows = [&](uint64_t rows) {
+    ThrowIfInterrupted();
+    progress.Add(rows - progress.done());
+  };
+  const io::TableConversion done =
+      from == Kind::kParquet ? io::ConvertParquetToJsonl(options.from, options.to, on_rows)
+                             : io::ConvertJsonlToParquet(options.from, options.to, on_rows);
+  if (done.skipped > 0)
+    LogWarn("{} lines skipped; the first: {}", done.skipped, done.first_problem);
+  return {{"rows", done.rows}, {"skipped", done.skipped}};
+}
+
+int Run(const FileConvertOptions& options, const Context& context) {
+  std::error_code error;
+  if (std::filesystem::equivalent(options.from, options.to, error)) {
+    throw Error::Usage("A and B are the same file");
+  }
+  if (!options.force && std::filesystem::exists(options.to)) {
+    throw Error("{} exists; --force writes over it", options.to);
+  }
+  const Kind from = KindOf(options.from);
+  const Kind to = KindOf(options.to);
+  Json facts = Json::object();
+  if (from == Kind::kPt && to == Kind::kSafetensors) {
+    io::ConvertPtToSafetensors(options.from, options.to);
+  } else if (from == Kind::kSafetensors && to == Kind::kPt) {
+    io::ConvertSafetensorsToPt(options.from, options.to);
+  } else if ((from == Kind::kParquet && to == Kind::kJsonl) ||
+             (from == Kind::kJsonl && to == Kind::kParquet)) {
+    facts = ConvertTable(options, from);
+  } else if (std::filesystem::path(WithoutCompression(options.from)).extension() ==
+                 std::filesystem::path(WithoutCompression(options.to)).extension() &&
+             (from == Kind::kJsonl || from == Kind::kOther)) {
+    Repack(options);
+  } else {
+    throw Error::Usage(
+        "cannot convert {} to {}; known: .pt <-> .safetensors, .parquet <-> .jsonl[.gz|.zst], and "
+        "packing or unpacking the same kind of file",
+        options.from, options.to);
+  }
+  facts["bytes"] = std::filesystem::file_size(options.to);
+  if (context.json) {
+    Json object = {{"from", options.from}, {"to", options.to}};
+    object.update(facts);
+    PrintJson(object);
+  } else {
+    std::string text;
+    for (const auto& [key, value] : facts.items())
+      text += fmt::format(", {} {}", value.dump(), key);
+    fmt::print("{} written{}\n", options.to, text);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command FileConvert() {
+  return MakeCommand<FileConvertOptions>(
+      {.name = "file convert",
+       .group = "Files",
+       .summary = "weights between .pt and .safetensors, rows between .parquet and .jsonl",
+       .details =
+           "The endings say what to do. Nothing is lost between .pt and .safetensors: values that\n"
+           "are no tensors travel as metadata. Objects and lists in JSON lines become JSON text\n"
+           "in Parquet. .gz and .zst are packed and unpacked on the way.",
+       .example = "kibitz file convert model.pt model.safetensors"},
+      Run);
+}
+
+}  // namespace kibitz::cli

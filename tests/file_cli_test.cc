@@ -1,0 +1,182 @@
+// "kibitz file show" and "file convert" as users run them, on files made here and on all the data
+// at hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/atomic_file.h"
+#include "io/parquet.h"
+#include "io/sqlite.h"
+#include "io/tensorboard.h"
+#include "tests/support/test_data.h"
+
+namespace kibitz {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::Ran;
+
+Ran File(std::vector<std::string> words) {
+  words.insert(words.begin(), {KIBITZ_BINARY_DIR "/kibitz", "file"});
+  return testing::RunCommand(words);
+}
+
+json Shown(const std::string& path) {
+  const Ran ran = File({"show", path, "--json", "--quiet"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  return json::parse(ran.out, nullptr, false);
+}
+
+class FileCliTest : public ::testing::Test {
+ protected:
+  testing::TempFolder folder_;
+};
+
+constexpr const char* kRows =
+    "{\"fen\":\"8/8 w - -\",\"cp\":12,\"pvs\":[{\"line\":\"e2e4\"}]}\n"
+    "{\"fen\":\"x\",\"cp\":-3.5,\"new\":true}\n"
+    "not json\n"
+    "{\"fen\":null}\n";
+
+TEST_F(FileCliTest, ShowsJsonLines) {
+  WriteFileAtomically(folder_.File("rows.jsonl"), kRows);
+  const json shown = Shown(folder_.File("rows.jsonl"));
+  EXPECT_EQ(shown["format"], "jsonl");
+  EXPECT_EQ(shown["lines"], 4);
+  EXPECT_EQ(shown["broken_lines"], 1);
+  EXPECT_THAT(shown["first_problem"].get<std::string>(), HasSubstr("line 3"));
+  EXPECT_EQ(shown["keys"][0], (json{{"name", "fen"}, {"type", "null or text"}, {"count", 3}}));
+  const Ran text = File({"show", folder_.File("rows.jsonl"), "--rows", "1"});
+  EXPECT_THAT(text.out, HasSubstr("double or int"));
+  EXPECT_THAT(text.out, HasSubstr("first rows"));
+}
+
+TEST_F(FileCliTest, ConvertsRowsThereAndBack) {
+  const std::string rows = folder_.File("rows.jsonl");
+  const std::string parquet = folder_.File("rows.parquet");
+  const std::string again = folder_.File("again.jsonl.zst");
+  WriteFileAtomically(rows, kRows);
+  Ran ran = File({"convert", rows, parquet, "--json"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json::parse(ran.out)["rows"], 3);
+  EXPECT_EQ(json::parse(ran.out)["skipped"], 1);
+  EXPECT_THAT(ran.err, HasSubstr("line 3"));
+  const json shown = Shown(parquet);
+  EXPECT_EQ(shown["rows"], 3);
+  EXPECT_EQ(shown["columns"][1], (json{{"name", "cp"}, {"type", "DOUBLE"}, {"read_as", "double"}}));
+  ran = File({"convert", parquet, again});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const json back = Shown(again);
+  EXPECT_EQ(back["compression"], "zstd");
+  EXPECT_EQ(back["first_rows"][0],
+            (json{{"fen", "8/8 w - -"}, {"cp", 12.0}, {"pvs", "[{\"line\":\"e2e4\"}]"}}));
+  EXPECT_EQ(back["first_rows"][1], (json{{"fen", "x"}, {"cp", -3.5}, {"new", true}}));
+  // Unpacking is a conversion too.
+  ran = File({"convert", again, folder_.File("plain.jsonl")});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(Shown(folder_.File("plain.jsonl"))["lines"], 3);
+}
+
+TEST_F(FileCliTest, RefusesWithARemedy) {
+  const std::string rows = folder_.File("rows.jsonl");
+  WriteFileAtomically(rows, kRows);
+  WriteFileAtomically(folder_.File("there.parquet"), "x");
+  Ran ran = File({"convert", rows, folder_.File("there.parquet")});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("--force"));
+  ran = File({"convert", rows, folder_.File("a.npy")});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("known: .pt <-> .safetensors"));
+  EXPECT_EQ(File({"convert", rows, rows}).code, 2);
+  ran = File({"show", folder_.File("absent.pt")});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("no such file"));
+  ran = File({"show", folder_.File("there.parquet")});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("there.parquet"));
+  WriteFileAtomically(folder_.File("no.jsonl"), "1\n2\n");
+  ran = File({"convert", folder_.File("no.jsonl"), folder_.File("no.parquet")});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("nothing to convert"));
+  EXPECT_FALSE(testing::Exists(folder_.File("no.parquet")));
+}
+
+TEST_F(FileCliTest, ShowsDatabasesEventsTextAndDocuments) {
+  {
+    io::SqliteDb db(folder_.File("runs.db"), io::SqliteDb::Mode::kWrite);
+    db.Execute("CREATE TABLE runs (id INTEGER, name TEXT); INSERT INTO runs VALUES (1, 'a')");
+    io::TensorBoardWriter board(folder_.File("run"), {.wall_time = 1});
+    board.Write(10, 2, {{"loss", 0.5}});
+    board.Write(20, 3, {{"loss", 0.25}});
+    const json events = Shown(board.path());
+    EXPECT_EQ(events["tags"][0]["count"], 2);
+    EXPECT_EQ(events["tags"][0]["last_value"], 0.25);
+  }
+  const json db = Shown(folder_.File("runs.db"));
+  EXPECT_EQ(db["tables"][0]["name"], "runs");
+  EXPECT_EQ(db["tables"][0]["rows"], 1);
+  EXPECT_EQ(db["first_rows"][0]["name"], "a");
+  WriteFileAtomically(folder_.File("a.txt"), "one\ntwo\n");
+  EXPECT_EQ(Shown(folder_.File("a.txt"))["lines"], 2);
+  WriteFileAtomically(folder_.File("a.json"), "{\"a\": [1,\n2]}");
+  EXPECT_EQ(Shown(folder_.File("a.json"))["items"][0]["name"], "a");
+}
+
+// Whatever the folders hold in formats we know opens and shows, whole.
+void ShowAll(const std::string& folder) {
+  const std::set<std::string> known = {".parquet", ".jsonl",       ".zst", ".gz",  ".npy",
+                                       ".pt",      ".safetensors", ".db",  ".json"};
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file() || !known.contains(entry.path().extension())) continue;
+    const json shown = Shown(entry.path());
+    ASSERT_TRUE(shown.is_object()) << entry.path();
+    EXPECT_GT(shown["bytes"], 0) << entry.path();
+    EXPECT_EQ(shown.value("broken_lines", 0), 0) << entry.path();
+    ++files;
+  }
+  EXPECT_GT(files, 0) << folder;
+}
+
+TEST(FileDataTest, GoldenFilesShow) { ShowAll(testing::GoldenPath("")); }
+
+TEST(FileDataTest, DataFilesShow) {
+  SKIP_WITHOUT(testing::DataPath(""));
+  ShowAll(testing::DataPath(""));
+}
+
+// The wider golden kit, where it lies beside the data.
+TEST(FileDataTest, GoldenKitBesideTheDataShows) {
+  SKIP_WITHOUT(testing::DataPath("../golden"));
+  ShowAll(testing::DataPath("../golden"));
+}
+
+TEST(FileDataTest, WeightsConvertThereAndBack) {
+  testing::TempFolder folder;
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(testing::GoldenPath(""))) {
+    if (entry.path().extension() != ".pt") continue;
+    const std::string safetensors = folder.File(std::to_string(files) + ".safetensors");
+    const std::string again = folder.File(std::to_string(files) + ".pt");
+    Ran ran = File({"convert", entry.path(), safetensors});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    ran = File({"convert", safetensors, again});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    json before = Shown(entry.path());
+    json after = Shown(again);
+    EXPECT_EQ(before["tensor_count"], after["tensor_count"]);
+    EXPECT_EQ(before["elements"], after["elements"]);
+    ++files;
+  }
+  EXPECT_GT(files, 0);
+}
+
+}  // namespace
+}  // namespace kibitz
