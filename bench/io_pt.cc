@@ -31,8 +31,7 @@ Value RandomTensor(uint64_t index, std::vector<int64_t> shape) {
     const auto value = static_cast<float>(rng.Normal());
     std::memcpy(bytes.data() + at, &value, sizeof(value));
   }
-  return Value::Of(
-      io::OwnedTensor(io::DType::kF32, std::move(shape), std::move(bytes)));
+  return Value::Of(io::OwnedTensor(io::DType::kF32, std::move(shape), std::move(bytes)));
 }
 
 // A transformer of 12 layers by 11 tensors with its AdamW state: 528 tensors, 453 MB.
@@ -60,9 +59,9 @@ void WriteCheckpoint(const std::string& path) {
   const Value optimizer = Value::Dict({{Value::String("state"), Value::Dict(std::move(state))}});
   const Value config = Value::Dict({{Value::String("width"), Value::Int(kWidth)}});
   io::WritePt(path, Value::Dict({{Value::String("step"), Value::Int(1000)},
-                                         {Value::String("model_state_dict"), Value::Dict(weights)},
-                                         {Value::String("optimizer_state_dict"), optimizer},
-                                         {Value::String("config"), config}}));
+                                 {Value::String("model_state_dict"), Value::Dict(weights)},
+                                 {Value::String("optimizer_state_dict"), optimizer},
+                                 {Value::String("config"), config}}));
 }
 
 // Over all names, shapes and first bytes.

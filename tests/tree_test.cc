@@ -129,8 +129,9 @@ TEST(TreeTest, LibrariesStayInTheirPlace) {
                          torch_files.contains(file.filename());
         const bool pext = include.path == "immintrin.h" && name == "games/chess/attacks.h";
         const bool crc = include.path == "immintrin.h" && name == "io/crc32c.cc";
-        EXPECT_TRUE(net || pext || crc) << name << ":" << include.line << " includes <" << include.path
-                                 << ">, which belongs to src/" << rule.folder;
+        EXPECT_TRUE(net || pext || crc)
+            << name << ":" << include.line << " includes <" << include.path
+            << ">, which belongs to src/" << rule.folder;
       }
     }
   }
