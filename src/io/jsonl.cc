@@ -173,8 +173,8 @@ struct JsonLines::State {
       line.problem_.clear();
       line.root_ = ToPlace(root);
     } else {
-      line.problem_ = fmt::format("{}: {} In: {}", line.Place(), simdjson::error_message(code),
-                                  Quoted(line.text_));
+      line.problem_ = fmt::format("{}: found {}, expected one JSON document ({})", line.Place(),
+                                  Quoted(line.text_), simdjson::error_message(code));
     }
   }
 };

@@ -137,7 +137,7 @@ TEST(Jsonl, ReportsBrokenLinesAndGoesOn) {
     const JsonLine* line = lines.Next();
     ASSERT_NE(line, nullptr);
     EXPECT_FALSE(line->ok()) << text;
-    EXPECT_EQ(line->problem().find("a.jsonl, line 2: "), 0U) << line->problem();
+    EXPECT_EQ(line->problem().find("a.jsonl, line 2: found "), 0U) << line->problem();
     EXPECT_EQ(line->text(), text);
     line = lines.Next();
     ASSERT_NE(line, nullptr);
