@@ -141,7 +141,7 @@ class ParquetReader {
 struct ParquetWriterOptions {
   // Rounded up to whole vectors of 2048 rows.
   uint64_t row_group_rows = 122880;
-  int compression_level = 3;                    // Of zstd, 1 to 22.
+  int compression_level = 3;                         // Of zstd, 1 to 22.
   std::map<std::string, std::string> metadata = {};  // Kept in the footer.
 };
 

@@ -31,8 +31,9 @@ struct Scalar {
 };
 
 struct TensorBoardOptions {
-  double wall_time = 0;                // Of the start, seconds since 1970.
-  std::optional<int64_t> resume_step = {};  // Records of later steps are cut off; nothing: all stay.
+  double wall_time = 0;  // Of the start, seconds since 1970.
+  std::optional<int64_t> resume_step =
+      {};  // Records of later steps are cut off; nothing: all stay.
 };
 
 class TensorBoardWriter {
