@@ -19,6 +19,7 @@ using ::kibitz::testing::Cut;
 using ::kibitz::testing::DataPath;
 using ::kibitz::testing::Flip;
 using ::kibitz::testing::GoldenPath;
+using ::kibitz::testing::MessageOf;
 using ::kibitz::testing::ReadWhole;
 using ::kibitz::testing::StaysWithin;
 using ::kibitz::testing::TempFolder;
@@ -40,17 +41,6 @@ std::string ReadFile(const std::string& path, const ByteSourceOptions& options =
 std::string ReadMemory(std::string bytes, const ByteSourceOptions& options = kSameThread,
                        const std::string& name = "here") {
   return ReadAll(*Unpacked(MemoryBytes(std::move(bytes), name), options));
-}
-
-// What goes wrong, as text; empty when nothing does.
-template <typename Function>
-std::string MessageOf(Function function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.message();
-  }
-  return "";
 }
 
 // Some text with structure, larger than all buffers together.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "io/byte_sink.h"
+#include "io/json_tree.h"
 #include "tests/support/corruption.h"
 #include "tests/support/test_data.h"
 
@@ -17,10 +18,11 @@ using ::kibitz::testing::Cut;
 using ::kibitz::testing::DataPath;
 using ::kibitz::testing::Flip;
 using ::kibitz::testing::GoldenPath;
+using ::kibitz::testing::MessageOf;
 using ::kibitz::testing::ReadWhole;
 using ::kibitz::testing::StaysWithin;
 using ::kibitz::testing::TempFolder;
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kMostForALie = 64 << 20;
 
@@ -28,52 +30,10 @@ JsonLines Lines(std::string text, const JsonLinesOptions& options = {}) {
   return JsonLines(Unpacked(MemoryBytes(std::move(text), "a.jsonl"), options.source), options);
 }
 
-template <typename Function>
-std::string MessageOf(Function function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.message();
-  }
-  return "";
-}
-
-// Our view of a value, rebuilt as the other library's, through every accessor.
-Json Rebuilt(const JsonValue& value) {
-  switch (value.kind()) {
-    case JsonKind::kMissing:
-      return "missing";
-    case JsonKind::kNull:
-      return nullptr;
-    case JsonKind::kBool:
-      return value.Bool();
-    case JsonKind::kInt:
-      return value.Int();
-    case JsonKind::kDouble:
-      return value.Double();
-    case JsonKind::kString:
-      return std::string(value.String());
-    case JsonKind::kArray: {
-      Json array = Json::array();
-      for (const JsonValue item : value.Items()) array.push_back(Rebuilt(item));
-      return array;
-    }
-    case JsonKind::kObject: {
-      Json object = Json::object();
-      for (const JsonValue field : value.Fields()) {
-        object[std::string(field.key())] = Rebuilt(field);
-        EXPECT_EQ(value[field.key()].kind(), field.kind());
-      }
-      return object;
-    }
-  }
-  return "unknown";
-}
-
 void WalkAll(std::string_view bytes) {
   auto lines = Lines(std::string(bytes), {.source = {.read_ahead = false}});
   while (const JsonLine* line = lines.Next()) {
-    if (line->ok()) Rebuilt(line->root());
+    if (line->ok()) ToTree(line->root());
   }
 }
 
@@ -218,7 +178,7 @@ TEST(Jsonl, ReadsLinesLongerThanItsPieces) {
   auto lines = Lines("[1]\n\"" + content + "\"\n[2]");
   EXPECT_TRUE(lines.Next()->ok());
   EXPECT_EQ(lines.Next()->root().String(), content);
-  EXPECT_EQ(Rebuilt(lines.Next()->root()), Json::parse("[2]"));
+  EXPECT_EQ(ToTree(lines.Next()->root()), Json::parse("[2]"));
   EXPECT_EQ(lines.Next(), nullptr);
 }
 
@@ -231,7 +191,7 @@ TEST(Jsonl, AgreesWithAnotherParserOnGoldenFiles) {
     uint64_t count = 0;
     while (const JsonLine* line = lines.Next()) {
       ASSERT_TRUE(line->ok()) << line->problem();
-      ASSERT_EQ(Rebuilt(line->root()), Json::parse(line->text())) << line->Place();
+      ASSERT_EQ(ToTree(line->root()), Json::parse(line->text())) << line->Place();
       ASSERT_EQ(line->number(), ++count);
     }
     EXPECT_GT(count, 100U);
@@ -356,7 +316,7 @@ TEST(Jsonl, LongLinesInBombsStayWithinMemory) {
     EXPECT_TRUE(StaysWithin(kMostForALie, [&] {
       JsonLines lines(path);
       while (const JsonLine* line = lines.Next()) {
-        if (line->ok()) Rebuilt(line->root());
+        if (line->ok()) ToTree(line->root());
       }
     })) << letter;
   }

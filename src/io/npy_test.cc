@@ -18,6 +18,7 @@ namespace {
 using ::kibitz::testing::Cut;
 using ::kibitz::testing::Flip;
 using ::kibitz::testing::GoldenPath;
+using ::kibitz::testing::MessageOf;
 using ::kibitz::testing::ReadWhole;
 using ::kibitz::testing::StaysWithin;
 using ::kibitz::testing::TempFolder;
@@ -67,15 +68,6 @@ NpyFile Parse(std::string_view bytes) {
   return NpyFile::Parse(std::as_bytes(std::span(bytes)), "a.npy");
 }
 
-template <typename Function>
-std::string MessageOf(Function function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.message();
-  }
-  return "";
-}
 std::string ParseMessage(std::string_view bytes) {
   return MessageOf([&] { Parse(bytes); });
 }

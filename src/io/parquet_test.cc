@@ -19,22 +19,12 @@ namespace {
 
 using testing::DataPath;
 using testing::GoldenPath;
+using testing::MessageOf;
 using testing::TempFolder;
 
 const std::vector<ColumnSpec> kEvalColumns = {
     {"fen", ColumnType::kText},     {"line", ColumnType::kText}, {"depth", ColumnType::kInt64},
     {"knodes", ColumnType::kInt64}, {"cp", ColumnType::kInt64},  {"mate", ColumnType::kInt64}};
-
-// The message of the Error that the function throws, or "".
-template <typename Function>
-std::string MessageOf(Function function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.message();
-  }
-  return "";
-}
 
 // A cell for comparison: "null", or its text.
 std::string Cell(const Column& column, size_t row) {

@@ -12,18 +12,9 @@ namespace kibitz::io {
 namespace {
 
 using testing::GoldenPath;
+using testing::MessageOf;
 using testing::ReadWhole;
 using testing::TempFolder;
-
-template <typename Function>
-std::string MessageOf(Function function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.message();
-  }
-  return "";
-}
 
 TEST(Sqlite, ReadsTheMetadataOfAPack) {
   const std::string path = GoldenPath("twenty48/pack/metadata.db");

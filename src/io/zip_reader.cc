@@ -6,22 +6,19 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "io/little_endian.h"
+#include "io/zip_format.h"
 
 namespace kibitz::io {
 namespace {
 
-constexpr uint32_t kLocalMagic = 0x04034b50;
-constexpr uint32_t kCentralMagic = 0x02014b50;
-constexpr uint32_t kEndMagic = 0x06054b50;
-constexpr uint32_t kZip64EndMagic = 0x06064b50;
-constexpr uint32_t kZip64LocatorMagic = 0x07064b50;
+using namespace zip;  // NOLINT(google-build-using-namespace): six constants.
+
 constexpr size_t kLocalSize = 30;
 constexpr size_t kCentralSize = 46;
 constexpr size_t kEndSize = 22;
 constexpr size_t kZip64EndSize = 56;
 constexpr size_t kZip64LocatorSize = 20;
 constexpr size_t kLongestComment = 0xffff;
-constexpr uint32_t kSaturated = 0xffffffff;  // "See the zip64 field."
 
 std::string_view Text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

@@ -7,15 +7,13 @@
 
 #include "base/check.h"
 #include "io/little_endian.h"
+#include "io/zip_format.h"
 
 namespace kibitz::io {
 namespace {
 
-constexpr uint32_t kLocalMagic = 0x04034b50;
-constexpr uint32_t kCentralMagic = 0x02014b50;
-constexpr uint32_t kEndMagic = 0x06054b50;
-constexpr uint32_t kZip64EndMagic = 0x06064b50;
-constexpr uint32_t kZip64LocatorMagic = 0x07064b50;
+using namespace zip;  // NOLINT(google-build-using-namespace): six constants.
+
 constexpr uint16_t kUtf8Names = 0x0800;
 constexpr uint16_t kZip64Id = 1;
 constexpr uint16_t kPaddingId = 0x4246;  // "FB": the padding field that torch uses.
@@ -25,7 +23,6 @@ constexpr uint16_t kFirstOfJanuary1980 = 0x0021;  // Same content, same bytes.
 constexpr size_t kAlignment = 64;
 constexpr size_t kCrcOffset = 14;  // In the local header.
 constexpr size_t kChunk = 1 << 20;
-constexpr uint32_t kSaturated = 0xffffffff;
 
 // Method, time, date: the same for every entry.
 void AppendMethodAndTime(std::string& out) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+
 namespace kibitz::testing {
 
 // $KIBITZ_GOLDEN, or tests/golden: "decoder/legal.jsonl" -> its path.
@@ -32,6 +34,17 @@ class TempFolder {
  private:
   std::string path_;
 };
+
+// The message of the Error that the function throws; "" when it throws none.
+template <typename Function>
+std::string MessageOf(Function function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "";
+}
 
 // What a command line did. Runs without a shell.
 struct Ran {
