@@ -93,8 +93,8 @@ std::optional<std::string> NearestName(std::string_view text, std::span<const st
   int best_distance = 0;
   for (const std::string& name : known) {
     // A word left out of a longer name, or the part after a section's dot, counts as near.
-    const bool part = text.size() >= 3 && (name.find(text) != std::string::npos ||
-                                           text.find(name) != std::string_view::npos);
+    const bool part = (text.size() >= 3 && name.find(text) != std::string::npos) ||
+                      (name.size() >= 3 && text.find(name) != std::string_view::npos);
     const int distance = part ? 1 : EditDistance(text, name);
     if (best == nullptr || distance < best_distance) {
       best = &name;

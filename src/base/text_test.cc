@@ -44,6 +44,7 @@ TEST(TextTest, NearestName) {
   EXPECT_EQ(NearestName("learning_rat", known), "learning_rate");
   EXPECT_EQ(NearestName("embed_dim", known), "model.embed_dim");
   EXPECT_FALSE(NearestName("zzzzzz", known));
+  EXPECT_FALSE(NearestName("winner", std::vector<std::string>{"n"}));
 }
 
 TEST(TextTest, ForPeople) {

@@ -40,12 +40,6 @@ uint16_t Increased(uint16_t counter, bool so) {
 
 }  // namespace
 
-CastlingTarget CastlingTargetOf(Color color, CastlingSide side) {
-  const int rank = color == Color::kWhite ? 0 : 7;
-  if (side == CastlingSide::kKing) return {Square::At(6, rank), Square::At(5, rank)};
-  return {Square::At(2, rank), Square::At(3, rank)};
-}
-
 Board::Board() {
   static const Board start(StartingParts());
   *this = start;

@@ -26,7 +26,11 @@ struct CastlingTarget {
   Square king;
   Square rook;
 };
-CastlingTarget CastlingTargetOf(Color color, CastlingSide side);
+constexpr CastlingTarget CastlingTargetOf(Color color, CastlingSide side) {
+  const int rank = color == Color::kWhite ? 0 : 7;
+  if (side == CastlingSide::kKing) return {Square::At(6, rank), Square::At(5, rank)};
+  return {Square::At(2, rank), Square::At(3, rank)};
+}
 
 // A position in parts, to build a Board from. Nothing is checked here beyond what Board::Make
 // says; texts go through ParseFen (fen.h), which does.

@@ -11,16 +11,19 @@ namespace {
 // for each target, from the square `target - delta`.
 class ListSink {
  public:
-  explicit ListSink(MoveList& moves) : moves_(moves) {}
+  explicit ListSink(MoveList& moves) : moves_(moves), next_(moves.next()) {}
+  ~ListSink() { moves_.EndAt(next_); }
+  ListSink(const ListSink&) = delete;
+  ListSink& operator=(const ListSink&) = delete;
 
   void From(Square from, Bitboard targets) {
-    while (targets != 0) moves_.Add(Move(from, TakeFirst(targets)));
+    while (targets != 0) One(Move(from, TakeFirst(targets)));
   }
   template <int delta>
   void Pawns(Bitboard targets, Move::Kind kind) {
     while (targets != 0) {
       const Square to = TakeFirst(targets);
-      moves_.Add(Move(Square(to.index() - delta), to, kind));
+      One(Move(Square(to.index() - delta), to, kind));
     }
   }
   template <int delta>
@@ -29,14 +32,15 @@ class ListSink {
       const Square to = TakeFirst(targets);
       for (PieceType type :
            {PieceType::kQueen, PieceType::kRook, PieceType::kBishop, PieceType::kKnight}) {
-        moves_.Add(Move(Square(to.index() - delta), to, Move::PromotionKind(type)));
+        One(Move(Square(to.index() - delta), to, Move::PromotionKind(type)));
       }
     }
   }
-  void One(Move move) { moves_.Add(move); }
+  void One(Move move) { *next_++ = move; }
 
  private:
   MoveList& moves_;
+  Move* next_;  // Stays in a register while moves are added.
 };
 
 class CountSink {

@@ -128,6 +128,9 @@ class MoveList {
   MoveList() noexcept {}  // Leaves the moves unset: clearing them would cost more than filling.
 
   void Add(Move move) { moves_[size_++] = move; }
+  // For a generator: where the next move goes, and the new end after it has written some.
+  Move* next() { return moves_.data() + size_; }
+  void EndAt(const Move* end) { size_ = static_cast<size_t>(end - moves_.data()); }
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
