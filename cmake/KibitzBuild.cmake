@@ -30,7 +30,7 @@ elseif(NOT KIBITZ_PORTABLE)
   add_compile_options(-march=native)
 endif()
 if(KIBITZ_SANITIZE)
-  add_compile_options(-fsanitize=${KIBITZ_SANITIZE} -fno-omit-frame-pointer -g
+  add_compile_options(-fsanitize=${KIBITZ_SANITIZE} -O1 -fno-omit-frame-pointer -g
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${KIBITZ_SANITIZE})
 endif()
