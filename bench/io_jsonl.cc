@@ -84,7 +84,7 @@ std::string RandomLine(uint64_t index, uint64_t& rows) {
 
 // Makes the file once and keeps it.
 std::string EvaluationsFile(const Bench& bench, uint64_t wanted_rows) {
-  const std::string path =
+  std::string path =
       fmt::format("{}/lichess_db_eval_{}k.jsonl.zst", MadeDataFolder(), wanted_rows / 1000);
   if (std::filesystem::exists(path)) return path;
   bench.Say(fmt::format("writing {}", path));

@@ -109,7 +109,7 @@ void WriteRows(const std::string& path, uint64_t rows) {
 
 // Made once; the name tells what is in it.
 std::string DataFile(Bench& bench, uint64_t rows) {
-  const std::string path = fmt::format("{}/evals-v2-{}.parquet", MadeDataFolder(), rows);
+  std::string path = fmt::format("{}/evals-v2-{}.parquet", MadeDataFolder(), rows);
   if (!fs::exists(path)) {
     bench.Say(fmt::format("writing {} rows to {} once", rows, path));
     const Timer timer;

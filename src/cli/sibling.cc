@@ -22,6 +22,7 @@ void RunSibling(const std::string& name, std::span<const std::string> words) {
   for (std::string_view word : SplitWords(name)) arguments.emplace_back(word);
   arguments.insert(arguments.end(), words.begin(), words.end());
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   std::fflush(nullptr);

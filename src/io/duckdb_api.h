@@ -111,6 +111,7 @@ static_assert(sizeof(DuckDbText) == 16);
   X(void, function_set_error, (duckdb_function_info, const char*))
 
 struct DuckDbApi {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): parts of a declaration.
 #define KIBITZ_DECLARE(result, name, arguments) result(*name) arguments = nullptr;
   KIBITZ_DUCKDB_FUNCTIONS(KIBITZ_DECLARE)
 #undef KIBITZ_DECLARE

@@ -43,7 +43,7 @@ std::string DuckMessage(const char* text) {
   if (text == nullptr) return "DuckDB gives no reason";
   std::string_view message = text;
   const size_t kind = message.find("Error: ");
-  if (kind != std::string_view::npos && kind < 40) message.remove_prefix(kind + 7);
+  if (kind < 40) message.remove_prefix(kind + 7);
   // What follows an empty line is advice for people who write SQL.
   message = message.substr(0, message.find("\n\n"));
   std::string out;

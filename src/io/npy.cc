@@ -235,7 +235,7 @@ Header ReadHeader(std::string_view file) {
   }
   if (file.size() < 8)
     throw Error("{} bytes, expected a header; the file was cut short", file.size());
-  const int version = file[6];
+  const int version = static_cast<uint8_t>(file[6]);
   if (version < 1 || version > 3 || file[7] != 0) {
     throw Error("version {}.{}, expected 1.0, 2.0 or 3.0", static_cast<uint8_t>(file[6]),
                 static_cast<uint8_t>(file[7]));

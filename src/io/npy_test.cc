@@ -135,6 +135,7 @@ TEST(Npy, ReadsTheSameStepsAlignedAndPacked) {
   for (size_t i = 0; i < rows.size(); ++i) {
     ASSERT_EQ(rows[i].board, uint64_t{rows46[i].board});
     ASSERT_EQ(rows[i].seed, uint32_t{rows46[i].seed});
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the very bits.
     ASSERT_EQ(std::memcmp(rows[i].branch_evs, rows46[i].branch_evs, 16), 0);
   }
   for (const NpyField& field : aligned.fields) {
@@ -298,7 +299,7 @@ TEST(Npy, RefusesWithAReason) {
   };
   for (const auto& [bytes, message] : cases) {
     EXPECT_EQ(ParseMessage(bytes), "a.npy: found " + message);
-    EXPECT_TRUE(StaysWithin(kMostForALie, [&] { Parse(bytes); })) << message;
+    EXPECT_TRUE(StaysWithin(kMostForALie, [&file = bytes] { Parse(file); })) << message;
   }
   std::string axes = "(";
   for (int i = 0; i < 65; ++i) axes += "1,";

@@ -453,7 +453,7 @@ ParquetScan ParquetReader::Scan(std::vector<ColumnSpec> columns) const {
 }
 
 ParquetScan ParquetReader::ScanRowGroups(std::vector<ColumnSpec> columns,
-                                         std::vector<RowGroupId> order) const {
+                                         const std::vector<RowGroupId>& order) const {
   std::vector<Piece> pieces;
   for (const RowGroupId& id : order) {
     CHECK(id.file < files().size() && id.group < Info(id.file).row_groups.size());

@@ -130,7 +130,8 @@ class ParquetReader {
   // a column that is no such type.
   ParquetScan Scan(std::vector<ColumnSpec> columns) const;
   // The rows of these row groups, one group after the other; later ones are read ahead.
-  ParquetScan ScanRowGroups(std::vector<ColumnSpec> columns, std::vector<RowGroupId> order) const;
+  ParquetScan ScanRowGroups(std::vector<ColumnSpec> columns,
+                            const std::vector<RowGroupId>& order) const;
 
  private:
   friend class ParquetScan;
@@ -151,7 +152,7 @@ class ParquetWriter {
  public:
   // Throws Error when the folder cannot be written. Column names are distinct.
   ParquetWriter(const std::string& path, std::vector<ColumnSpec> columns,
-                ParquetWriterOptions options = {});
+                const ParquetWriterOptions& options = {});
   ~ParquetWriter();
   ParquetWriter(const ParquetWriter&) = delete;
   ParquetWriter& operator=(const ParquetWriter&) = delete;

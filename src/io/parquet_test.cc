@@ -168,6 +168,7 @@ TEST(Parquet, ScansRunSideBySide) {
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
   std::vector<std::vector<int64_t>> results(4);
   std::vector<std::thread> threads;
+  threads.reserve(results.size());
   for (auto& result : results) {
     threads.emplace_back([&] { result = Numbers(reader.Scan(kNumber)); });
   }
@@ -275,7 +276,7 @@ TEST(Parquet, WrongTypeIsRefused) {
 
 // Types that our writer does not make, as other programs' files have them.
 std::string OtherTypes(const TempFolder& folder) {
-  const std::string path = folder.File("other.parquet");
+  std::string path = folder.File("other.parquet");
   DuckConnection connection(std::make_shared<DuckDatabase>(DuckDatabase::Options{}));
   connection.Execute(
       "COPY (SELECT 18446744073709551615::UBIGINT AS u, 200::UTINYINT AS byte, "

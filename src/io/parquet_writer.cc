@@ -328,7 +328,7 @@ class ParquetWriter::Impl {
 };
 
 ParquetWriter::ParquetWriter(const std::string& path, std::vector<ColumnSpec> columns,
-                             ParquetWriterOptions options)
+                             const ParquetWriterOptions& options)
     : impl_(std::make_unique<Impl>(path, std::move(columns), options)) {}
 ParquetWriter::~ParquetWriter() = default;
 

@@ -231,6 +231,7 @@ std::span<const std::byte> RangeOf(const Line& line, std::span<const std::byte> 
 void CheckTiling(const std::vector<NamedTensor>& tensors, std::span<const std::byte> data,
                  const std::string& place) {
   std::vector<const NamedTensor*> sorted;
+  sorted.reserve(tensors.size());
   for (const NamedTensor& tensor : tensors) sorted.push_back(&tensor);
   const auto range = [](const NamedTensor* tensor) {
     return std::pair(tensor->tensor.bytes.data(), tensor->tensor.bytes.size());

@@ -33,8 +33,11 @@ void Collect(const Value& dict, const std::string& prefix, std::vector<NamedTens
     } else {
       continue;
     }
-    if (value.Is(Kind::kTensor)) out.push_back({std::move(name), value.AsTensor()});
-    if (value.Is(Kind::kDict)) Collect(value, name + ".", out);
+    if (value.Is(Kind::kDict)) {
+      Collect(value, name + ".", out);
+    } else if (value.Is(Kind::kTensor)) {
+      out.push_back({std::move(name), value.AsTensor()});
+    }
   }
 }
 

@@ -233,7 +233,7 @@ std::string Floats(int count) {
   std::string out(static_cast<size_t>(count) * 4, '\0');
   for (int i = 0; i < count; ++i) {
     const auto value = static_cast<float>(i + 1);
-    std::memcpy(out.data() + i * 4, &value, 4);
+    std::memcpy(out.data() + static_cast<size_t>(i) * 4, &value, 4);
   }
   return out;
 }

@@ -400,7 +400,7 @@ std::string FolderOf(const ZipReader& zip, const std::string& place) {
   for (const ZipReader::Entry& entry : zip.entries()) {
     const size_t slash = entry.name.find('/');
     if (slash == std::string_view::npos) continue;
-    const std::string folder(entry.name.substr(0, slash + 1));
+    std::string folder(entry.name.substr(0, slash + 1));
     if (zip.Find(folder + "constants.pkl") != nullptr) {
       throw Error(
           "{}: found a TorchScript archive, expected what torch.save writes; convert it in "

@@ -24,7 +24,7 @@ std::string Disambiguation(const Board& board, Move move, PieceType type) {
     same_rank |= other.from().rank() == move.from().rank();
   }
   if (!any) return "";
-  const std::string name = move.from().Name();
+  std::string name = move.from().Name();
   if (!same_file) return name.substr(0, 1);
   if (!same_rank) return name.substr(1, 1);
   return name;
