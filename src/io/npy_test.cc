@@ -363,6 +363,7 @@ TEST(Npy, HeadersKeepTheirLength) {
     EXPECT_EQ(header(0).size(), header(std::numeric_limits<int64_t>::max()).size());
   }
   std::vector<NpyField> fields;
+  fields.reserve(4000);
   for (int i = 0; i < 4000; ++i) fields.push_back({fmt::format("field_{}", i), DType::kU8});
   const std::vector<int64_t> none = {0};
   const std::string wide = NpyHeader(NpyLayout::Packed(fields), none);

@@ -61,6 +61,7 @@ Ran RunCommand(const std::vector<std::string>& words, const std::string& input) 
   Pipe out;
   Pipe err;
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const pid_t child = fork();
