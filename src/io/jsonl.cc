@@ -136,6 +136,21 @@ std::string_view NameOf(JsonKind kind) {
   return "";
 }
 
+// Parses text that is padded; returns what is wrong, or nothing.
+std::string ParsePadded(simdjson::dom::parser& parser, const JsonLine& line, Place& root) {
+  const std::string_view text = line.text();
+  auto code = simdjson::SUCCESS;
+  if (parser.capacity() < text.size()) code = parser.allocate(std::bit_ceil(text.size()));
+  element parsed;
+  if (code == simdjson::SUCCESS) code = parser.parse(text.data(), text.size(), false).get(parsed);
+  if (code != simdjson::SUCCESS) {
+    return fmt::format("{}: found {}, expected one JSON document ({})", line.Place(), Quoted(text),
+                       simdjson::error_message(code));
+  }
+  root = ToPlace(parsed);
+  return {};
+}
+
 }  // namespace
 
 struct JsonLines::State {
@@ -161,22 +176,7 @@ struct JsonLines::State {
     return true;
   }
 
-  void Parse() {
-    const size_t length = line.text_.size();
-    auto code = simdjson::SUCCESS;
-    if (parser.capacity() < length) code = parser.allocate(std::bit_ceil(length));
-    element root;
-    if (code == simdjson::SUCCESS) {
-      code = parser.parse(line.text_.data(), length, false).get(root);
-    }
-    if (code == simdjson::SUCCESS) {
-      line.problem_.clear();
-      line.root_ = ToPlace(root);
-    } else {
-      line.problem_ = fmt::format("{}: found {}, expected one JSON document ({})", line.Place(),
-                                  Quoted(line.text_), simdjson::error_message(code));
-    }
-  }
+  void Parse() { line.problem_ = ParsePadded(parser, line, line.root_); }
 };
 
 JsonLines::JsonLines(const std::string& path, const JsonLinesOptions& options)
@@ -219,12 +219,37 @@ std::optional<JsonLines> JsonLines::NextBatch() {
 
 uint64_t JsonLines::Position() const { return state_->batches ? state_->batches->Position() : 0; }
 
+struct JsonCell::State {
+  simdjson::dom::parser parser;
+  JsonLine line;
+  std::vector<char> bytes;
+};
+
+JsonCell::JsonCell(std::string file) : state_(std::make_unique<State>()) {
+  state_->line.file_ = std::make_shared<const std::string>(std::move(file));
+  state_->line.unit_ = "row";
+}
+JsonCell::~JsonCell() = default;
+JsonCell::JsonCell(JsonCell&&) noexcept = default;
+JsonCell& JsonCell::operator=(JsonCell&&) noexcept = default;
+
+const JsonLine& JsonCell::Parse(std::string_view text, uint64_t row) {
+  const size_t needed = text.size() + simdjson::SIMDJSON_PADDING;
+  if (state_->bytes.size() < needed) state_->bytes.resize(std::bit_ceil(needed));
+  std::copy(text.begin(), text.end(), state_->bytes.begin());
+  JsonLine& line = state_->line;
+  line.text_ = {state_->bytes.data(), text.size()};
+  line.number_ = row;
+  line.problem_ = ParsePadded(state_->parser, line, line.root_);
+  return line;
+}
+
 JsonValue JsonLine::root() const {
   CHECK(ok());
   return {this, root_, {}};
 }
 
-std::string JsonLine::Place() const { return fmt::format("{}, line {}", *file_, number_); }
+std::string JsonLine::Place() const { return fmt::format("{}, {} {}", *file_, unit_, number_); }
 
 JsonKind JsonValue::kind() const {
   if (IsMissing(place_)) return JsonKind::kMissing;

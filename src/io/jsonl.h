@@ -128,8 +128,10 @@ class JsonLine {
 
  private:
   friend class JsonLines;
+  friend class JsonCell;
 
   std::shared_ptr<const std::string> file_;
+  std::string_view unit_ = "line";
   uint64_t number_ = 0;
   std::string_view text_;
   std::string problem_;
@@ -158,6 +160,22 @@ class JsonLines {
   struct State;
   explicit JsonLines(std::unique_ptr<State> state);
 
+  std::unique_ptr<State> state_;
+};
+
+// Documents that are cells of a table: "games.parquet, row 812".
+class JsonCell {
+ public:
+  explicit JsonCell(std::string file);
+  ~JsonCell();
+  JsonCell(JsonCell&&) noexcept;
+  JsonCell& operator=(JsonCell&&) noexcept;
+
+  // Lives until the next call; the text need not.
+  const JsonLine& Parse(std::string_view text, uint64_t row);
+
+ private:
+  struct State;
   std::unique_ptr<State> state_;
 };
 

@@ -16,12 +16,12 @@ namespace kibitz::decoder {
 
 // All positions count from the start of the pack. Letters: T tokens, S sequences.
 struct Batch {
-  std::vector<int32_t> ids;            // T
-  std::vector<int32_t> board_targets;  // T; kIgnore where the board head is not scored.
-  std::vector<int32_t> starts;         // S + 1, the last is T.
-  std::vector<Block> blocks;           // By position; never across sequences.
-  std::vector<MoveTarget> moves;       // By position, of both policy heads.
-  std::vector<ValueTarget> values;     // By position.
+  std::vector<int32_t> ids;                // T
+  std::vector<int32_t> board_targets;      // T; kIgnore where the board head is not scored.
+  std::vector<int32_t> starts;             // S + 1, the last is T.
+  std::vector<Block> blocks;               // By position; never across sequences.
+  std::vector<MoveTarget> moves;           // By position, of both policy heads.
+  std::vector<ValueTarget> values;         // By position.
   std::vector<uint8_t> thinking;           // S
   std::vector<uint8_t> first_is_not_best;  // S
 
@@ -35,7 +35,9 @@ struct Batch {
 
 Batch Pack(std::span<const Sequence> sequences);
 
-// The reference's tensors, row by row: S rows of max_seq_len each.
+// The reference's tensors, row by row: S rows of max_seq_len each. Where a board is skipped, the
+// d_value before a move is also the position that predicts it: there the reference's d_targets hold
+// the later value, and so do these. Batch has each value at its own place.
 struct PaddedBatch {
   int32_t rows = 0;
   int32_t max_seq_len = 0;

@@ -3,8 +3,8 @@
 //   Sequence sample = ThinkingSequence(row, settings, rng);   // thinking_sequence.h
 //   for (const MoveTarget& move : sample.moves) ...           // What the policy heads must say.
 //
-// Targets are lists, not dense masks: a sequence has a handful of moves and values among hundreds of
-// tokens. The dense tensors of the reference follow from them (batch.h, `Pad`).
+// Targets are lists, not dense masks: a sequence has a handful of moves and values among hundreds
+// of tokens. The dense tensors of the reference follow from them (batch.h, `Pad`).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ namespace kibitz::decoder {
 // A target that is not scored.
 inline constexpr int kIgnore = -100;
 
-// The board's 68 tokens (fewer when cut by the length limit): they see each other in the prefix pass.
+// The board's 68 tokens (fewer when cut by the length limit): they see each other in the prefix
+// pass.
 struct Block {
   int32_t begin = 0;
   int32_t end = 0;

@@ -1,0 +1,52 @@
+#include "students/decoder/game_sequence.h"
+
+#include "base/check.h"
+#include "students/decoder/sequence_builder.h"
+
+namespace kibitz::decoder {
+
+Fields FieldsOf(GameSettings& settings) {
+  Fields fields;
+  fields.Add("max_seq_len", settings.max_seq_len, "most tokens in a sequence",
+             {.min = kBoardTokens, .max = 1 << 20});
+  fields.Add("skip_board_prob", settings.skip_board_prob,
+             "chance that a board of a game is left out, the first one never",
+             {.min = 0, .max = 1});
+  return fields;
+}
+
+GameChoices DrawGameChoices(std::span<const Ply> game, const GameSettings& settings, Rng& rng) {
+  CHECK(!game.empty());
+  GameChoices choices;
+  choices.start = rng.Below(game.size());
+  choices.board_skipped.assign(game.size(), false);
+  if (settings.skip_board_prob <= 0) return choices;
+  // Only plies that can still fit need a draw: each takes at least three tokens.
+  for (size_t ply = choices.start + 1; ply < game.size(); ++ply) {
+    if (3 * (ply - choices.start) > static_cast<size_t>(settings.max_seq_len)) break;
+    choices.board_skipped[ply] = rng.Uniform() < settings.skip_board_prob;
+  }
+  return choices;
+}
+
+Sequence GameSequence(std::span<const Ply> game, const GameSettings& settings,
+                      const GameChoices& choices) {
+  CHECK(choices.start < game.size() && choices.board_skipped.size() == game.size());
+  const auto limit = static_cast<int32_t>(settings.max_seq_len);
+  SequenceBuilder builder;
+  builder.Reserve(static_cast<size_t>(limit) + kBoardTokens);
+  for (size_t i = choices.start; i < game.size() && builder.size() < limit; ++i) {
+    const Ply& ply = game[i];
+    if (i > choices.start && ply.starts_run) break;
+    if (i == choices.start || !choices.board_skipped[i]) builder.AddBoard(ply.board);
+    builder.AddMove({.played = ply.played, .target = ply.best});
+    builder.AddValue(ply.wl, ply.d, ply.valid);
+  }
+  return std::move(builder).Finish(limit);
+}
+
+Sequence GameSequence(std::span<const Ply> game, const GameSettings& settings, Rng& rng) {
+  return GameSequence(game, settings, DrawGameChoices(game, settings, rng));
+}
+
+}  // namespace kibitz::decoder
