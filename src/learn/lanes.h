@@ -21,8 +21,19 @@ typedef int32_t IntLanes __attribute__((vector_size(kLanes * 4), aligned(4), may
 
 inline Lanes Load(const float* from) { return *reinterpret_cast<const Lanes*>(from); }
 inline void Store(float* to, Lanes value) { *reinterpret_cast<Lanes*>(to) = value; }
-inline Lanes Spread(float value) { return Lanes{} + value; }
+inline Lanes Spread(float value) { return value - Lanes{}; }  // Subtracting 0 changes nothing.
 inline Lanes Larger(Lanes a, Lanes b) { return a > b ? a : b; }
+
+// (1, 0, 3, 2, ...)
+inline Lanes SwapNeighbours(Lanes x) {
+#if defined(__AVX512F__)
+  return __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+#elif defined(__AVX__)
+  return __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+#else
+  return __builtin_shufflevector(x, x, 1, 0, 3, 2);
+#endif
+}
 
 inline float Sum(Lanes value) {
   float sum = 0;

@@ -35,11 +35,18 @@ Sizes SizesOf(int64_t width, int64_t heads) {
           1 / std::sqrt(static_cast<float>(head_width))};
 }
 
-// Rotary angles, as rows of E / 2.
+// Rotary angles, a row for each position: cosines and sines for each of the E numbers, the sines
+// negative for even ones. Then x turns into x * cosine + (neighbour of x) * sine.
 struct Angles {
   const float* cosine = nullptr;
   const float* sine = nullptr;
 };
+
+// (positions, E / 2) each -> (2, positions, E)
+Tensor AnglesOf(const RotaryTable& rotary) {
+  return torch::stack({torch::stack({rotary.cosine, rotary.cosine}, -1).flatten(-2),
+                       torch::stack({-rotary.sine, rotary.sine}, -1).flatten(-2)});
+}
 
 // Memory of one thread that grows as needed.
 class Scratch {
@@ -65,19 +72,25 @@ void CopyRow(const float* from, const Sizes& sizes, float* to) {
   std::fill(to + sizes.head_width, to + sizes.padded, 0.0F);
 }
 
-// The same turned by the angles of its position, or back with sign -1, and scaled.
+enum class Turn { kForth, kBack };
+
+// The same turned by the angles of its position, and scaled. Leaves the padding alone.
 void RotateRow(const float* from, const Angles& angles, int64_t position, const Sizes& sizes,
-               float scale, float sign, float* to) {
-  const int64_t pairs = sizes.head_width / 2;
-  const float* cosine = angles.cosine + position * pairs;
-  const float* sine = angles.sine + position * pairs;
-  for (int64_t i = 0; i < pairs; ++i) {
-    const float c = cosine[i] * scale;
-    const float s = sine[i] * scale * sign;
-    const float even = from[2 * i];
-    const float odd = from[2 * i + 1];
-    to[2 * i] = even * c - odd * s;
-    to[2 * i + 1] = odd * c + even * s;
+               float scale, Turn turn, float* to) {
+  const float* cosine = angles.cosine + position * sizes.head_width;
+  const float* sine = angles.sine + position * sizes.head_width;
+  const float sine_scale = turn == Turn::kForth ? scale : -scale;
+  int64_t i = 0;
+  for (; i + kLanes <= sizes.head_width; i += kLanes) {
+    const Lanes x = Load(from + i);
+    Store(to + i,
+          x * (Load(cosine + i) * scale) + SwapNeighbours(x) * (Load(sine + i) * sine_scale));
+  }
+  for (; i < sizes.head_width; i += 2) {
+    const float even = from[i];
+    const float odd = from[i + 1];
+    to[i] = even * cosine[i] * scale + odd * sine[i] * sine_scale;
+    to[i + 1] = odd * cosine[i + 1] * scale + even * sine[i + 1] * sine_scale;
   }
 }
 
@@ -193,7 +206,7 @@ struct Job {
     for (int64_t i = 0; i < run.k_count; ++i) {
       float* row = to + i * sizes.padded;
       std::fill(row + sizes.head_width, row + sizes.padded, 0.0F);
-      RotateRow(Columns(from, run.k_begin + i), angles, i, sizes, 1, 1, row);
+      RotateRow(Columns(from, run.k_begin + i), angles, i, sizes, 1, Turn::kForth, row);
     }
   }
   void LoadValues(const float* from, float* to) const {
@@ -208,7 +221,7 @@ struct Job {
       std::fill(row + sizes.head_width, row + sizes.padded, 0.0F);
       const auto out_row = static_cast<size_t>(queries.out_begin + first + i);
       RotateRow(Columns(from, queries.q_begin + first + i), angles, plan.position[out_row], sizes,
-                sizes.scale, 1, row);
+                sizes.scale, Turn::kForth, row);
     }
   }
 };
@@ -341,15 +354,15 @@ void AttendBackward(const Job& job, const BackwardData& data) {
       for (int64_t i = 0; i < block.rows; ++i) {
         float* turned = dmixed;  // Free by now: one row of it.
         RotateRow(dqueries + i * sizes.padded, job.angles,
-                  job.plan.position[static_cast<size_t>(out_row + i)], sizes, sizes.scale, -1,
-                  turned);
+                  job.plan.position[static_cast<size_t>(out_row + i)], sizes, sizes.scale,
+                  Turn::kBack, turned);
         float* to = job.Columns(data.dq, asked.q_begin + first + i);
         for (int64_t e = 0; e < sizes.head_width; ++e) to[e] += turned[e];
       }
     }
   }
   for (int64_t i = 0; i < count; ++i) {
-    RotateRow(dkeys + i * sizes.padded, job.angles, i, sizes, 1, -1,
+    RotateRow(dkeys + i * sizes.padded, job.angles, i, sizes, 1, Turn::kBack,
               job.Columns(data.dk, job.run.k_begin + i));
     std::copy_n(dvalues + i * sizes.padded, sizes.head_width,
                 job.Columns(data.dv, job.run.k_begin + i));
@@ -364,18 +377,18 @@ struct PlanHolder : torch::CustomClassHolder {
 
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
-                        const Tensor& cosine, const Tensor& sine,
-                        std::shared_ptr<const AttentionPlan> plan, int64_t heads) {
+                        const Tensor& angle_table, std::shared_ptr<const AttentionPlan> plan,
+                        int64_t heads) {
     const auto rows = static_cast<int64_t>(plan->seen.size());
     const Sizes sizes = SizesOf(q.size(1), heads);
-    const Angles angles = {cosine.data_ptr<float>(), sine.data_ptr<float>()};
+    const Angles angles = {angle_table[0].data_ptr<float>(), angle_table[1].data_ptr<float>()};
     auto out = torch::empty({rows, sizes.width}, q.options());  // (rows, D)
     auto log_sums = torch::empty({heads, rows}, q.options());   // (H, rows)
     ForEachJob(*plan, sizes, angles, heads, [&](const Job& job, int64_t head) {
       Attend(job, q.data_ptr<float>(), k.data_ptr<float>(), v.data_ptr<float>(),
              out.data_ptr<float>(), log_sums.data_ptr<float>() + head * rows);
     });
-    ctx->save_for_backward({q, k, v, cosine, sine, out, log_sums});
+    ctx->save_for_backward({q, k, v, angle_table, out, log_sums});
     ctx->saved_data["plan"] =
         torch::IValue::make_capsule(c10::make_intrusive<PlanHolder>(std::move(plan)));
     ctx->saved_data["heads"] = heads;
@@ -389,7 +402,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const AttentionPlan& plan = *static_cast<const PlanHolder&>(*holder).plan;
     const int64_t heads = ctx->saved_data["heads"].toInt();
     const Sizes sizes = SizesOf(q.size(1), heads);
-    const Angles angles = {saved[3].data_ptr<float>(), saved[4].data_ptr<float>()};
+    const Angles angles = {saved[3][0].data_ptr<float>(), saved[3][1].data_ptr<float>()};
     const Tensor dout = gradients[0].contiguous();
     auto dq = torch::zeros_like(q);         // (rows of q, D)
     auto dk = torch::zeros_like(saved[1]);  // (rows of k, D)
@@ -398,14 +411,14 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
       AttendBackward(job, {.q = q.data_ptr<float>(),
                            .k = saved[1].data_ptr<float>(),
                            .v = saved[2].data_ptr<float>(),
-                           .out = saved[5].data_ptr<float>(),
-                           .log_sums = saved[6].data_ptr<float>() + head * dout.size(0),
+                           .out = saved[4].data_ptr<float>(),
+                           .log_sums = saved[5].data_ptr<float>() + head * dout.size(0),
                            .dout = dout.data_ptr<float>(),
                            .dq = dq.data_ptr<float>(),
                            .dk = dk.data_ptr<float>(),
                            .dv = dv.data_ptr<float>()});
     });
-    return {dq, dk, dv, Tensor(), Tensor(), Tensor(), Tensor()};
+    return {dq, dk, dv, Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -438,8 +451,7 @@ Tensor PackedAttention(const Tensor& q, const Tensor& k, const Tensor& v,
   }
   CHECK(k.sizes() == v.sizes() && q.size(1) == k.size(1) && q.size(1) % (2 * heads) == 0);
   CheckPlan(*plan, q.size(0), k.size(0), rotary.cosine.size(0));
-  return AttentionFunction::apply(q.contiguous(), k.contiguous(), v.contiguous(),
-                                  rotary.cosine.contiguous(), rotary.sine.contiguous(),
+  return AttentionFunction::apply(q.contiguous(), k.contiguous(), v.contiguous(), AnglesOf(rotary),
                                   std::move(plan), heads);
 }
 

@@ -4,6 +4,9 @@
 #include <torch/torch.h>
 #include <torch/version.h>
 #include <unistd.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include <chrono>
 #include <cstdint>
@@ -84,6 +87,14 @@ void WaitPassively(char** argv) {
   constexpr const char* kVariable = "OMP_WAIT_POLICY";
   if (std::getenv(kVariable) != nullptr || setenv(kVariable, "passive", 0) != 0) return;
   execv("/proc/self/exe", argv);  // Comes back only when it fails, and then we are merely slower.
+}
+
+void KeepFreedMemory() {
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_MAX, 0);         // Large blocks come from the heap like all others ...
+  mallopt(M_TRIM_THRESHOLD, -1);  // ... and the heap does not shrink.
+  mallopt(M_TOP_PAD, 64 << 20);
+#endif
 }
 
 OneThreadPerProduct::OneThreadPerProduct() {

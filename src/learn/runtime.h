@@ -17,6 +17,11 @@ void SetThreads(int threads);
 // when there is nothing to do.
 void WaitPassively(char** argv);
 
+// Keeps freed memory in the process for the next step, which wants blocks of the same sizes: getting
+// them from the kernel each time took a third of a training step. Nothing where the C library is not
+// glibc.
+void KeepFreedMemory();
+
 // While it lives, OpenBLAS computes each matrix product on the calling thread: for code that splits
 // products over torch's threads itself. OpenBLAS would otherwise wake threads of its own, and the
 // two kinds fight for the cores. Other libraries see by themselves that they are called from such a

@@ -18,27 +18,50 @@ struct Strided {
   int64_t column = 1;
 };
 
+// The sums of kRows rows of a tile, one member each: compilers keep members in registers, but not
+// always an array.
+template <int64_t kRows>
+struct TileSums {
+  Lanes left{};
+  Lanes right{};
+  TileSums<kRows - 1> next;
+
+  void Read(const float* c, int64_t c_row) {
+    left = Load(c);
+    right = Load(c + kLanes);
+    next.Read(c + c_row, c_row);
+  }
+  void Add(const float* a, int64_t a_row, Lanes b_left, Lanes b_right) {
+    const Lanes factor = Spread(*a);
+    left += factor * b_left;
+    right += factor * b_right;
+    next.Add(a + a_row, a_row, b_left, b_right);
+  }
+  void Write(float* c, int64_t c_row) const {
+    Store(c, left);
+    Store(c + kLanes, right);
+    next.Write(c + c_row, c_row);
+  }
+};
+template <>
+struct TileSums<0> {
+  void Read(const float*, int64_t) {}
+  void Add(const float*, int64_t, Lanes, Lanes) {}
+  void Write(float*, int64_t) const {}
+};
+
 template <int64_t kRows>
 inline void MultiplyRows(const Strided& a, const float* b, int64_t b_row, int64_t depth, float* c,
                          int64_t c_row, bool add) {
-  Lanes sums[kRows][2];
-  for (int64_t i = 0; i < kRows; ++i) {
-    sums[i][0] = add ? Load(c + i * c_row) : Lanes{};
-    sums[i][1] = add ? Load(c + i * c_row + kLanes) : Lanes{};
+  TileSums<kRows> sums;
+  if (add) sums.Read(c, c_row);
+  const float* column = a.data;
+  const int64_t a_row = a.row;
+  const int64_t a_column = a.column;
+  for (int64_t k = 0; k < depth; ++k, column += a_column, b += b_row) {
+    sums.Add(column, a_row, Load(b), Load(b + kLanes));
   }
-  for (int64_t k = 0; k < depth; ++k) {
-    const Lanes left = Load(b + k * b_row);
-    const Lanes right = Load(b + k * b_row + kLanes);
-    for (int64_t i = 0; i < kRows; ++i) {
-      const Lanes factor = Spread(a.data[i * a.row + k * a.column]);
-      sums[i][0] += factor * left;
-      sums[i][1] += factor * right;
-    }
-  }
-  for (int64_t i = 0; i < kRows; ++i) {
-    Store(c + i * c_row, sums[i][0]);
-    Store(c + i * c_row + kLanes, sums[i][1]);
-  }
+  sums.Write(c, c_row);
 }
 
 // c = a b or c += a b for at most kTileRows rows and kTileColumns columns. a: (rows, depth);
