@@ -109,10 +109,10 @@ target_include_directories(kibitz_test_support PUBLIC ${CMAKE_SOURCE_DIR})
 target_compile_definitions(kibitz_test_support PRIVATE KIBITZ_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 target_link_libraries(kibitz_test_support PUBLIC kibitz_base GTest::gtest)
 
-# kibitz_library(games/chess [TORCH] [HOT] LINK ...): the folder's .cc files as kibitz_games_chess,
+# kibitz_library(games/chess [TORCH] [HOT] LINK ... [TEST_LINK ...]): the folder's .cc files as kibitz_games_chess,
 # its *_test.cc files as the test program kibitz_games_chess_test. HOT code gets -O3.
 function(kibitz_library folder)
-  cmake_parse_arguments(ARG "TORCH;HOT" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;HOT" "" "LINK;TEST_LINK" ${ARGN})
   string(REPLACE "/" "_" name kibitz_${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cc)
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*_test.cc)
@@ -130,7 +130,7 @@ function(kibitz_library folder)
     if(ARG_TORCH)
       set(torch TORCH)
     endif()
-    kibitz_test(${name}_test ${torch} SOURCES ${tests} LINK ${name})
+    kibitz_test(${name}_test ${torch} SOURCES ${tests} LINK ${name} ${ARG_TEST_LINK})
   endif()
 endfunction()
 
