@@ -455,7 +455,9 @@ std::string Fields::Help() const {
     } else if (std::isfinite(field.rules.min)) {
       notes.push_back(fmt::format("at least {}", NumberText(field.rules.min)));
     }
-    if (!field.default_text.empty() && field.default_text != "false") {
+    if (IsBool(field) && field.default_text == "true") {
+      notes.push_back("default; --no-" + Flag(field.name).substr(2) + " turns it off");
+    } else if (!field.default_text.empty() && field.default_text != "false") {
       notes.push_back("default " + field.default_text);
     }
     if (!notes.empty()) right += fmt::format(" ({})", fmt::join(notes, "; "));

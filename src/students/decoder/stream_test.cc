@@ -133,21 +133,35 @@ TEST_F(StreamTest, MixesByRatioAndCountsRestarts) {
 
 // Within an epoch every usable record comes once, in another order each time.
 TEST_F(StreamTest, AnEpochShowsEveryRecordOnce) {
-  StreamSettings settings = settings_;
-  settings.variation_ratio = 1;
-  settings.epochs = 1;
-  std::map<std::vector<int32_t>, int> roots;
-  std::vector<std::vector<int32_t>> order;
-  for (const StreamBatch& batch : Take(settings, ~size_t{0})) {
-    for (int32_t s = 0; s < batch.batch.sequences(); ++s) {
-      const auto begin = batch.batch.ids.begin() + batch.batch.starts[static_cast<size_t>(s)];
-      order.emplace_back(begin, begin + kBoardTokens);
-      ++roots[order.back()];
+  using Root = std::vector<int32_t>;
+  std::vector<Root> expected;
+  for (size_t unit = 0; unit < searches_->unit_sizes().size(); ++unit) {
+    const auto loaded = searches_->Load(unit);
+    for (size_t i = 0; i < searches_->unit_sizes()[unit]; ++i) {
+      if (!loaded->Usable(i)) continue;
+      Rng rng({.seed = 1});
+      const Sequence sample = loaded->Make(i, rng);
+      expected.emplace_back(sample.ids.begin(), sample.ids.begin() + kBoardTokens);
     }
   }
-  EXPECT_EQ(order.size(), 108);  // 120 less a tenth.
-  const auto second = Take(settings_, 1, 1000);
-  EXPECT_FALSE(second.empty());
+  EXPECT_EQ(expected.size(), 108);  // 120 less a tenth.
+  StreamSettings settings = settings_;
+  settings.variation_ratio = 1;
+  settings.batch_size = 1;
+  settings.epochs = 2;
+  std::vector<Root> shown;
+  for (const StreamBatch& batch : Take(settings, ~size_t{0})) {
+    shown.emplace_back(batch.batch.ids.begin(), batch.batch.ids.begin() + kBoardTokens);
+  }
+  ASSERT_EQ(shown.size(), 2 * expected.size());
+  const auto half = shown.begin() + static_cast<std::ptrdiff_t>(expected.size());
+  std::vector<Root> first(shown.begin(), half);
+  std::vector<Root> second(half, shown.end());
+  EXPECT_NE(first, second);
+  EXPECT_NE(first, expected);
+  for (auto* list : {&first, &second, &expected}) std::sort(list->begin(), list->end());
+  EXPECT_EQ(first, expected);
+  EXPECT_EQ(second, expected);
 }
 
 TEST_F(StreamTest, GamesAloneAndThoughtsAlone) {
