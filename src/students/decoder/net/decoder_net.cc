@@ -1,0 +1,94 @@
+#include "students/decoder/net/decoder_net.h"
+
+#include <limits>
+#include <numbers>
+
+#include "learn/buckets.h"
+
+namespace kibitz::decoder {
+namespace {
+
+torch::Tensor BiasOf(const torch::Tensor& seen) {
+  return torch::zeros(seen.sizes(), seen.options().dtype(torch::kFloat32))
+      .masked_fill_(seen.logical_not(), -std::numeric_limits<float>::infinity());
+}
+
+torch::Tensor CausallySeen(int64_t length, torch::Device device) {
+  const auto options = torch::TensorOptions().dtype(torch::kBool).device(device);
+  return torch::ones({1, length, length}, options).tril();  // (1, S, S)
+}
+
+}  // namespace
+
+FourierEncoderImpl::FourierEncoderImpl(int64_t count, int64_t width)
+    : frequencies(register_parameter("frequencies", torch::zeros({1, count}))),
+      proj(register_module("proj", torch::nn::Linear(2 * count, width))) {}
+
+torch::Tensor FourierEncoderImpl::forward(const torch::Tensor& x) {
+  const auto angles = x.unsqueeze(1) * frequencies * (2 * std::numbers::pi);  // (N, frequencies)
+  return proj(torch::cat({angles.cos(), angles.sin()}, 1));                   // (N, D)
+}
+
+ValueHeadImpl::ValueHeadImpl(int64_t width, int64_t hidden, int64_t buckets)
+    : mlp(register_module("mlp",
+                          torch::nn::Sequential(torch::nn::Linear(width, hidden), torch::nn::Mish(),
+                                                torch::nn::Linear(hidden, buckets)))) {}
+
+DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
+    : config(config),
+      rotary(learn::MakeRotaryTable(config.max_seq_len, config.embed_dim / config.num_heads)) {
+  CheckConfig(config);
+  const int64_t width = config.embed_dim;
+  wl_bucket_centers = register_buffer("wl_bucket_centers",
+                                      learn::GaussianBuckets(config.n_buckets, config.wl_sigma));
+  d_bucket_centers = register_buffer("d_bucket_centers", learn::UniformBuckets(config.n_buckets));
+  tok_embedding = register_module("tok_embedding", torch::nn::Embedding(config.vocab_size, width));
+  layers = register_module("layers", torch::nn::ModuleList());
+  for (int i = 0; i < config.num_layers; ++i) {
+    layers->push_back(learn::TransformerLayer(width, config.num_heads, config.d_ff));
+  }
+  norm = register_module("norm", learn::RmsNorm(width));
+  board_head = register_module("board_head", torch::nn::Linear(width, config.board_vocab_size));
+  policy_head = register_module("policy_head", torch::nn::Linear(width, config.move_vocab_size));
+  thinking_policy_head =
+      register_module("thinking_policy_head", torch::nn::Linear(width, config.move_vocab_size));
+  wl_head =
+      register_module("wl_head", ValueHead(width, config.value_hidden_size, config.n_buckets));
+  d_head = register_module("d_head", ValueHead(width, config.value_hidden_size, config.n_buckets));
+  fourier_encoder =
+      register_module("fourier_encoder", FourierEncoder(config.num_fourier_freq, width));
+}
+
+torch::Tensor DecoderNetImpl::Embed(const torch::Tensor& ids, const ValueInputs& values) {
+  auto embedded = tok_embedding(ids);  // (B, S, D)
+  const auto& wl = values.wl_positions;
+  const auto& d = values.d_positions;
+  embedded = embedded.index_put({wl}, fourier_encoder(values.wl_values.index({wl})));
+  return embedded.index_put({d}, fourier_encoder(values.d_values.index({d})));
+}
+
+torch::Tensor DecoderNetImpl::forward(const torch::Tensor& ids, const torch::Tensor& bias,
+                                      const ValueInputs& values) {
+  auto x = Embed(ids, values);  // (B, S, D)
+  const learn::RotaryTable angles = {rotary.cosine.to(x.device()), rotary.sine.to(x.device())};
+  for (const auto& layer : *layers) {
+    x = layer->as<learn::TransformerLayer>()->forward(x, bias, angles);
+  }
+  return norm(x);
+}
+
+void InitNet(DecoderNet& net, uint64_t seed) {
+  learn::InitWeights(*net, seed);
+  learn::FillNormal(net->fourier_encoder->frequencies, seed, "fourier_encoder.frequencies");
+}
+
+torch::Tensor CausalBias(int64_t length) {
+  return BiasOf(CausallySeen(length, torch::kCPU)).unsqueeze(1);
+}
+
+torch::Tensor PrefixBias(const torch::Tensor& block_id) {
+  const auto same = block_id.unsqueeze(2) == block_id.unsqueeze(1);  // (B, S, S)
+  return BiasOf(CausallySeen(block_id.size(1), block_id.device()) | same).unsqueeze(1);
+}
+
+}  // namespace kibitz::decoder
