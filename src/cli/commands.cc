@@ -3,8 +3,9 @@
 namespace kibitz::cli {
 
 std::vector<Command> AllCommands() {
-  return {ChessShow(),    ChessMoves(),    ChessPerft(),  ChessPgn(),   FileShow(), FileConvert(),
-          DecoderVocab(), DecoderTokens(), DecoderDump(), TrainCheck(), Version(),  Completion()};
+  return {ChessShow(),       ChessMoves(),     ChessPerft(),    ChessPgn(),    FileShow(),
+          FileConvert(),     DecoderVocab(),   DecoderTokens(), DecoderDump(), DecoderPretrain(),
+          DecoderFinetune(), DecoderMigrate(), TrainCheck(),    Version(),     Completion()};
 }
 
 }  // namespace kibitz::cli
