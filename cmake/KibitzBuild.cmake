@@ -159,6 +159,10 @@ function(kibitz_test name)
   set_target_properties(${name} PROPERTIES
                         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   set(properties TIMEOUT ${ARG_TIMEOUT})
+  if(ARG_TORCH)
+    # OpenMP's threads would spin while they wait, and starve each other when tests run side by side.
+    list(APPEND properties ENVIRONMENT OMP_WAIT_POLICY=passive)
+  endif()
   if(ARG_LABELS)
     list(APPEND properties LABELS ${ARG_LABELS})
   endif()

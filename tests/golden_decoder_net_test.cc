@@ -266,6 +266,14 @@ TEST(GoldenDecoderNetTest, PlainPretrainStep) {
   ExpectLikeReference(Version::kPlain, Phase::kPretrain);
 }
 
+TEST(GoldenDecoderNetTest, PackedFinetuneStep) {
+  ExpectLikeReference(Version::kPacked, Phase::kFinetune);
+}
+
+TEST(GoldenDecoderNetTest, PackedPretrainStep) {
+  ExpectLikeReference(Version::kPacked, Phase::kPretrain);
+}
+
 void ExpectSameWeights(const DecoderNet& a, const DecoderNet& b) {
   const auto left = learn::WeightsOf(*a);
   const auto right = learn::WeightsOf(*b);

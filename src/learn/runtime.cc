@@ -3,9 +3,11 @@
 #include <dlfcn.h>
 #include <torch/torch.h>
 #include <torch/version.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -21,8 +23,16 @@ double SecondsSince(Clock::time_point start) {
 
 // OpenBLAS is not linked by us: it stands behind libblas.so.3 when installed.
 using SetOpenBlasThreads = void (*)(int);
+using GetOpenBlasThreads = int (*)();
 SetOpenBlasThreads FindOpenBlas() {
-  return reinterpret_cast<SetOpenBlasThreads>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
+  static const auto found =
+      reinterpret_cast<SetOpenBlasThreads>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
+  return found;
+}
+GetOpenBlasThreads FindOpenBlasThreads() {
+  static const auto found =
+      reinterpret_cast<GetOpenBlasThreads>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
+  return found;
 }
 
 double MeasureMatmul() {
@@ -68,6 +78,24 @@ void SetThreads(int threads) {
   if (threads <= 0) threads = HardwareThreads();
   at::set_num_threads(threads);
   if (const auto set = FindOpenBlas()) set(threads);
+}
+
+void WaitPassively(char** argv) {
+  constexpr const char* kVariable = "OMP_WAIT_POLICY";
+  if (std::getenv(kVariable) != nullptr || setenv(kVariable, "passive", 0) != 0) return;
+  execv("/proc/self/exe", argv);  // Comes back only when it fails, and then we are merely slower.
+}
+
+OneThreadPerProduct::OneThreadPerProduct() {
+  const auto get = FindOpenBlasThreads();
+  const auto set = FindOpenBlas();
+  if (get == nullptr || set == nullptr) return;
+  before_ = get();
+  if (before_ > 1) set(1);
+}
+
+OneThreadPerProduct::~OneThreadPerProduct() {
+  if (before_ > 1) FindOpenBlas()(before_);
 }
 
 RuntimeReport InspectRuntime() {

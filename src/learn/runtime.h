@@ -11,6 +11,27 @@ namespace kibitz::learn {
 // Call before the first operation.
 void SetThreads(int threads);
 
+// Starts the program anew with OMP_WAIT_POLICY=passive unless the variable is set: OpenMP reads it
+// before main. Its threads would otherwise spin while they wait and, on a machine with other work,
+// hold up each other (measured: 7 times slower beside a compiler). First thing in main; returns
+// when there is nothing to do.
+void WaitPassively(char** argv);
+
+// While it lives, OpenBLAS computes each matrix product on the calling thread: for code that splits
+// products over torch's threads itself. OpenBLAS would otherwise wake threads of its own, and the
+// two kinds fight for the cores. Other libraries see by themselves that they are called from such a
+// thread.
+class OneThreadPerProduct {
+ public:
+  OneThreadPerProduct();
+  ~OneThreadPerProduct();
+  OneThreadPerProduct(const OneThreadPerProduct&) = delete;
+  OneThreadPerProduct& operator=(const OneThreadPerProduct&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
 struct RuntimeReport {
   std::string torch_version;
   std::string matrix_library;  // "openblas", "mkl", ..., as torch was built or is linked.

@@ -24,9 +24,9 @@ FourierEncoderImpl::FourierEncoderImpl(int64_t count, int64_t width)
     : frequencies(register_parameter("frequencies", torch::zeros({1, count}))),
       proj(register_module("proj", torch::nn::Linear(2 * count, width))) {}
 
-torch::Tensor FourierEncoderImpl::forward(const torch::Tensor& x) {
+torch::Tensor FourierEncoderImpl::Features(const torch::Tensor& x) {
   const auto angles = x.unsqueeze(1) * frequencies * (2 * std::numbers::pi);  // (N, frequencies)
-  return proj(torch::cat({angles.cos(), angles.sin()}, 1));                   // (N, D)
+  return torch::cat({angles.cos(), angles.sin()}, 1);
 }
 
 ValueHeadImpl::ValueHeadImpl(int64_t width, int64_t hidden, int64_t buckets)

@@ -22,7 +22,8 @@ namespace kibitz::decoder {
 // A number as a vector: cosines, then sines of 2 pi x f for learned f, and a projection.
 struct FourierEncoderImpl : torch::nn::Module {
   FourierEncoderImpl(int64_t frequencies, int64_t width);
-  torch::Tensor forward(const torch::Tensor& x);  // (N) -> (N, D)
+  torch::Tensor Features(const torch::Tensor& x);  // (N) -> (N, 2 frequencies)
+  torch::Tensor forward(const torch::Tensor& x) { return proj(Features(x)); }  // (N) -> (N, D)
 
   torch::Tensor frequencies;  // (1, frequencies)
   torch::nn::Linear proj = nullptr;

@@ -1,0 +1,253 @@
+// A training step of the decoder, forth and back: packed beside plain and padded, in turns, on the
+// same batches. Sequences are made up, with real lengths; f32, all cores.
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "bench/bench.h"
+#include "learn/lanes.h"
+#include "learn/runtime.h"
+#include "students/decoder/net/loss.h"
+#include "tests/support/made_sequences.h"
+
+namespace kibitz::bench {
+namespace {
+
+using decoder::Batch;
+using decoder::DecoderNet;
+using decoder::NetConfig;
+
+// Multiplications with additions that a core can do: ten independent sums, nothing else.
+double FmaLoop(int64_t rounds) {
+  using learn::kLanes;
+  learn::Lanes sums[10];
+  for (int i = 0; i < 10; ++i) sums[i] = learn::Spread(static_cast<float>(i));
+  auto [a, b, c, d, e, f, g, h, i, j] = sums;
+  const learn::Lanes factor = learn::Spread(0.999F);
+  const learn::Lanes addend = learn::Spread(0.001F);
+  const Timer timer;
+  for (int64_t round = 0; round < rounds; ++round) {
+    a = a * factor + addend;
+    b = b * factor + addend;
+    c = c * factor + addend;
+    d = d * factor + addend;
+    e = e * factor + addend;
+    f = f * factor + addend;
+    g = g * factor + addend;
+    h = h * factor + addend;
+    i = i * factor + addend;
+    j = j * factor + addend;
+  }
+  const double seconds = timer.Seconds();
+  const float used = learn::Sum(a + b + c + d + e + f + g + h + i + j);
+  return used > 0 ? 2.0 * 10 * kLanes * static_cast<double>(rounds) / seconds : 0;
+}
+
+// Of all cores at once, in operations a second.
+double MeasurePeak() {
+  double peak = 0;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<double> rates(static_cast<size_t>(HardwareThreads()));
+    std::vector<std::thread> threads;
+    for (double& rate : rates) threads.emplace_back([&rate] { rate = FmaLoop(60'000'000); });
+    for (std::thread& thread : threads) thread.join();
+    double sum = 0;
+    for (double rate : rates) sum += rate;
+    peak = std::max(peak, sum);
+  }
+  return peak;
+}
+
+// Multiplications with additions that the way forth needs: nothing padded, masked or asked in vain.
+double NeededProducts(const NetConfig& config, const Batch& batch) {
+  const double width = config.embed_dim;
+  const double mlp = 3 * width * config.d_ff;
+  const double tokens = batch.tokens();
+  double scored = 0;      // Rows the board head looks at ...
+  double pairs = 0;       // Keys seen by all queries of both passes ...
+  double last_pairs = 0;  // ... and by those of the last layer.
+  std::vector<int32_t> block_end(batch.ids.size());
+  for (size_t i = 0; i < block_end.size(); ++i) block_end[i] = static_cast<int32_t>(i) + 1;
+  for (const decoder::Block& block : batch.blocks) {
+    std::fill(block_end.begin() + block.begin, block_end.begin() + block.end, block.end);
+  }
+  std::vector<bool> asked(batch.ids.size());
+  for (const auto& move : batch.moves) asked[static_cast<size_t>(move.position)] = true;
+  double values = 0;
+  for (const auto& value : batch.values) {
+    if (!value.valid) continue;
+    asked[static_cast<size_t>(value.wl_position)] = true;
+    asked[static_cast<size_t>(value.wl_position) - 1] = true;
+    ++values;
+  }
+  double gathered = 0;
+  for (size_t s = 0; s + 1 < batch.starts.size(); ++s) {
+    for (int32_t i = batch.starts[s]; i < batch.starts[s + 1]; ++i) {
+      const auto at = static_cast<size_t>(i);
+      const double causal = i + 1 - batch.starts[s];
+      const double prefix = block_end[at] - batch.starts[s];
+      pairs += causal + prefix;
+      if (batch.board_targets[at] != decoder::kIgnore) ++scored, last_pairs += causal;
+      if (asked[at]) ++gathered, last_pairs += prefix;
+    }
+  }
+  const double square = width * width;
+  const double layers = config.num_layers;
+  double products = tokens * 3 * square + 2 * tokens * (square + mlp);  // First: q, k, v once.
+  products += (layers - 2) * 2 * tokens * (4 * square + mlp);
+  products += 2 * tokens * 2 * square + (scored + gathered) * (2 * square + mlp);  // Last.
+  products += 2 * width * ((layers - 1) * pairs + last_pairs);
+  products += scored * width * config.board_vocab_size;
+  products += static_cast<double>(batch.moves.size()) * width * config.move_vocab_size;
+  products += 2 * values * config.value_hidden_size * (width + config.n_buckets);
+  return products;
+}
+
+struct Size {
+  const char* name;
+  NetConfig config;
+  int sequences_a_batch;
+  double promised_ratio;
+};
+
+NetConfig Config(int width, int heads, int layers, int hidden) {
+  NetConfig config;
+  config.embed_dim = width;
+  config.num_heads = heads;
+  config.num_layers = layers;
+  config.d_ff = hidden;
+  return config;
+}
+
+// `count` sequences of which the share `ratio` thinks, in batches.
+std::vector<Batch> MakeBatches(const Size& size, double ratio, int count) {
+  Rng rng({.seed = 1, .purpose = Purpose("bench train")});
+  const testing::MadeOptions options{.max_seq_len = size.config.max_seq_len};
+  std::vector<decoder::Sequence> sequences;
+  for (int i = 0; i < count; ++i) {
+    const bool thinking = std::floor((i + 1) * ratio + 1e-9) > std::floor(i * ratio + 1e-9);
+    sequences.push_back(thinking ? MadeThinking(options, rng) : MadeGame(options, rng));
+  }
+  std::vector<Batch> batches;
+  for (size_t i = 0; i < sequences.size(); i += static_cast<size_t>(size.sequences_a_batch)) {
+    const size_t end = std::min(sequences.size(), i + static_cast<size_t>(size.sequences_a_batch));
+    batches.push_back(decoder::Pack(std::span(sequences).subspan(i, end - i)));
+  }
+  return batches;
+}
+
+struct Timed {
+  double seconds = 0;
+  double loss = 0;
+  double megabytes = 0;  // At the peak, beyond the weights.
+};
+
+// All batches once, gradients summed.
+Timed RunOnce(DecoderNet& net, const std::vector<Batch>& batches, bool packed) {
+  for (auto& parameter : net->parameters()) parameter.mutable_grad() = torch::Tensor();
+  const PeakMemory memory;
+  Timed timed;
+  const Timer timer;
+  for (const Batch& batch : batches) {
+    const auto taught =
+        packed ? PackedLoss(net, batch, {}) : PlainLoss(net, batch, {}, net->config.max_seq_len);
+    taught.loss.backward();
+    timed.loss += taught.metrics.total_loss.sum;
+  }
+  timed.seconds = timer.Seconds();
+  timed.megabytes = memory.ExtraMegabytes();
+  return timed;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+struct Rounds {
+  int sequences = 0;
+  int warm_up = 0;
+  int rounds = 1;
+};
+
+void BenchSteps(Bench& bench, const Size& size, DecoderNet& net, double ratio, double peak,
+                const Rounds& plan) {
+  const std::vector<Batch> batches = MakeBatches(size, ratio, plan.sequences);
+  double tokens = 0;
+  double products = 0;
+  for (const Batch& batch : batches) {
+    tokens += batch.tokens();
+    products += NeededProducts(size.config, batch);
+  }
+  std::vector<double> packed;
+  std::vector<double> plain;
+  Timed last_packed;
+  Timed last_plain;
+  for (int round = 0; round < plan.warm_up + plan.rounds; ++round) {
+    last_packed = RunOnce(net, batches, /*packed=*/true);
+    last_plain = RunOnce(net, batches, /*packed=*/false);
+    if (round < plan.warm_up) continue;
+    packed.push_back(last_packed.seconds);
+    plain.push_back(last_plain.seconds);
+  }
+  const std::string name = fmt::format("{}, {} of {} think", size.name, ratio, plan.sequences);
+  if (std::abs(last_packed.loss - last_plain.loss) > 1e-4 * std::abs(last_plain.loss)) {
+    bench.Fail(
+        fmt::format("{}: loss {} packed, {} plain", name, last_packed.loss, last_plain.loss));
+  }
+  Signature signature;
+  signature.Add(static_cast<uint64_t>(tokens));
+  signature.Add(static_cast<uint64_t>(std::llround(last_packed.loss * 100)));
+  bench.Report({.name = name,
+                .value = tokens / Median(packed),
+                .unit = "tokens/s",
+                .yardstick = tokens / Median(plain),
+                .yardstick_name = "padded",
+                .signature = signature.value(),
+                .promised_ratio = size.promised_ratio});
+  // Each product forth is two operations, and two more products back.
+  bench.Report({.name = fmt::format("{}, needed FLOPs", size.name),
+                .value = 6 * products / Median(packed) / 1e9,
+                .unit = "GFLOP/s",
+                .yardstick = peak / 1e9,
+                .yardstick_name = "FMA peak",
+                .signature = signature.value()});
+  bench.Say(fmt::format("  {:.0f} tokens in {:.2f} s; at the peak {:.0f} MB, padded {:.0f} MB",
+                        tokens, Median(packed), last_packed.megabytes, last_plain.megabytes));
+}
+
+int Main(int argc, char** argv) {
+  learn::WaitPassively(argv);
+  Bench bench("train", argc, argv);
+  learn::SetThreads(0);
+  const double peak = MeasurePeak();
+  bench.Say(fmt::format("f32, {} threads, peak {} FLOP/s; losses and gradients of finetune batches",
+                        HardwareThreads(), HumanCount(peak)));
+  const Size small = {"small 256/8/6/384", Config(256, 8, 6, 384), 8, 1.8};
+  const Size real = {"real 1024/16/12/1536", Config(1024, 16, 12, 1536), 2, 1.25};
+  for (const Size& size : {small, real}) {
+    DecoderNet net(size.config);
+    InitNet(net, 1);
+    const bool is_real = size.config.embed_dim == real.config.embed_dim;
+    for (const double ratio : {1.0, 0.2}) {
+      if (bench.quick() && is_real && ratio < 1) continue;
+      const Rounds rounds = is_real ? Rounds{.sequences = bench.quick() ? 1 : 5}
+                                    : Rounds{.sequences = bench.quick() ? 5 : 10,
+                                             .warm_up = 1,
+                                             .rounds = bench.quick() ? 1 : 3};
+      BenchSteps(bench, size, net, ratio, peak, rounds);
+    }
+  }
+  return bench.Finish();
+}
+
+}  // namespace
+}  // namespace kibitz::bench
+
+int main(int argc, char** argv) { return kibitz::bench::Main(argc, argv); }

@@ -1,0 +1,226 @@
+#include "learn/fused.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "base/check.h"
+#include "learn/lanes.h"
+#include "learn/parallel.h"
+#include "learn/transformer.h"
+
+namespace kibitz::learn {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Rows of one piece of work. Matrix products want many rows for each pass over the weights.
+constexpr int64_t kRowsOfSums = 256;
+constexpr int64_t kRowsOfProducts = 512;
+// Numbers of one piece of elementwise work.
+constexpr int64_t kNumbers = 1 << 15;
+
+Tensor Plain(const Tensor& tensor) {
+  CHECK(tensor.device().is_cpu() && tensor.scalar_type() == torch::kFloat32);
+  return tensor.contiguous();
+}
+
+// Sum of a[i] * b[i].
+float Dot(const float* a, const float* b, int64_t size) {
+  Lanes sum{};
+  int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) sum += Load(a + i) * Load(b + i);
+  float rest = 0;
+  for (; i < size; ++i) rest += a[i] * b[i];
+  return Sum(sum) + rest;
+}
+
+struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& scale_in) {
+    const Tensor x = Plain(x_in);
+    const Tensor scale = Plain(scale_in);
+    const int64_t width = x.size(1);
+    auto y = torch::empty_like(x);                         // (R, D)
+    auto factor = torch::empty({x.size(0)}, x.options());  // (R) 1 / root mean square.
+    const auto* from = x.data_ptr<float>();
+    const auto* scales = scale.data_ptr<float>();
+    auto* to = y.data_ptr<float>();
+    auto* factors = factor.data_ptr<float>();
+    ForEachPiece(x.size(0), kRowsOfSums, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const float* in = from + row * width;
+        const float mean = Dot(in, in, width) / static_cast<float>(width);
+        factors[row] = 1 / std::sqrt(mean + static_cast<float>(kRmsEpsilon));
+        for (int64_t i = 0; i < width; ++i) to[row * width + i] = in[i] * factors[row] * scales[i];
+      }
+    });
+    ctx->save_for_backward({x, scale, factor});
+    return y;
+  }
+
+  // With g = dy * scale and r = factor: dx = r g - x r^3 mean(g x); dscale = sum of dy x r.
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor& x = saved[0];
+    const Tensor dy = Plain(gradients[0]);
+    const int64_t rows = x.size(0);
+    const int64_t width = x.size(1);
+    const int64_t pieces = (rows + kRowsOfSums - 1) / kRowsOfSums;
+    auto dx = torch::empty_like(x);                             // (R, D)
+    auto partial = torch::zeros({pieces, width}, x.options());  // One sum for each piece.
+    const auto* scales = saved[1].data_ptr<float>();
+    const auto* factors = saved[2].data_ptr<float>();
+    ForEachPiece(rows, kRowsOfSums, [&](int64_t begin, int64_t end) {
+      float* sums = partial.data_ptr<float>() + begin / kRowsOfSums * width;
+      std::vector<float> scaled(static_cast<size_t>(width));
+      for (int64_t row = begin; row < end; ++row) {
+        const float* in = x.data_ptr<float>() + row * width;
+        const float* dout = dy.data_ptr<float>() + row * width;
+        float* din = dx.data_ptr<float>() + row * width;
+        const float factor = factors[row];
+        for (int64_t i = 0; i < width; ++i) {
+          sums[i] += dout[i] * in[i] * factor;
+          scaled[static_cast<size_t>(i)] = dout[i] * scales[i];
+        }
+        const float along =
+            Dot(scaled.data(), in, width) / static_cast<float>(width) * factor * factor * factor;
+        for (int64_t i = 0; i < width; ++i) {
+          din[i] = scaled[static_cast<size_t>(i)] * factor - in[i] * along;
+        }
+      }
+    });
+    return {dx, partial.sum(0)};
+  }
+};
+
+struct SwiGluFunction : torch::autograd::Function<SwiGluFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& gate_in, const Tensor& up_in) {
+    const Tensor gate = Plain(gate_in);
+    const Tensor up = Plain(up_in);
+    auto y = torch::empty_like(gate);  // (R, F)
+    const auto* a = gate.data_ptr<float>();
+    const auto* b = up.data_ptr<float>();
+    auto* out = y.data_ptr<float>();
+    ForEachPiece(gate.numel(), kNumbers, [&](int64_t begin, int64_t end) {
+      int64_t i = begin;
+      for (; i + kLanes <= end; i += kLanes) {
+        Store(out + i, Load(a + i) * Sigmoid(Load(a + i)) * Load(b + i));
+      }
+      for (; i < end; ++i) out[i] = a[i] / (1 + std::exp(-a[i])) * b[i];
+    });
+    ctx->save_for_backward({gate, up});
+    return y;
+  }
+
+  // With s = sigmoid(a): d silu(a) = s (1 + a (1 - s)).
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor dy = Plain(gradients[0]);
+    auto dgate = torch::empty_like(dy);  // (R, F)
+    auto dup = torch::empty_like(dy);    // (R, F)
+    const auto* a = saved[0].data_ptr<float>();
+    const auto* b = saved[1].data_ptr<float>();
+    const auto* dout = dy.data_ptr<float>();
+    auto* da = dgate.data_ptr<float>();
+    auto* db = dup.data_ptr<float>();
+    ForEachPiece(dy.numel(), kNumbers, [&](int64_t begin, int64_t end) {
+      int64_t i = begin;
+      for (; i + kLanes <= end; i += kLanes) {
+        const Lanes x = Load(a + i);
+        const Lanes s = Sigmoid(x);
+        Store(da + i, Load(dout + i) * Load(b + i) * s * (1.0F + x * (1.0F - s)));
+        Store(db + i, Load(dout + i) * x * s);
+      }
+      for (; i < end; ++i) {
+        const float s = 1 / (1 + std::exp(-a[i]));
+        da[i] = dout[i] * b[i] * s * (1 + a[i] * (1 - s));
+        db[i] = dout[i] * a[i] * s;
+      }
+    });
+    return {dgate, dup};
+  }
+};
+
+// out = a * b, or out += a * b, split by rows.
+void Multiply(Tensor& out, const Tensor& a, const Tensor& b, bool add) {
+  const int64_t rows = out.size(0);
+  // At least eight pieces where rows allow: an even share for 2, 4 or 8 threads.
+  const int64_t piece = std::clamp<int64_t>((rows / 8 + 15) / 16 * 16, 64, kRowsOfProducts);
+  ForEachPiece(rows, piece, [&](int64_t begin, int64_t end) {
+    auto part = out.narrow(0, begin, end - begin);
+    if (add) {
+      part.addmm_(a.narrow(0, begin, end - begin), b);
+    } else {
+      at::mm_out(part, a.narrow(0, begin, end - begin), b);
+    }
+  });
+}
+
+Tensor Product(const Tensor& a, const Tensor& b) {
+  auto out = torch::empty({a.size(0), b.size(1)}, a.options());
+  Multiply(out, a, b, /*add=*/false);
+  return out;
+}
+
+struct ProjectFunction : torch::autograd::Function<ProjectFunction> {
+  static variable_list forward(AutogradContext* ctx, const Tensor& x_in, at::TensorList weights) {
+    const Tensor x = Plain(x_in);
+    variable_list outputs;
+    for (const Tensor& weight : weights) outputs.push_back(Product(x, weight.t()));
+    variable_list saved = weights.vec();
+    saved.push_back(x);
+    ctx->save_for_backward(std::move(saved));
+    return outputs;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor& x = saved.back();
+    auto dx = torch::empty_like(x);  // (R, D)
+    variable_list results = {dx};
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const Tensor dy = Plain(gradients[i]);  // (R, N)
+      Multiply(dx, dy, saved[i], /*add=*/i > 0);
+      results.push_back(Product(dy.t(), x));  // (N, D)
+    }
+    return results;
+  }
+};
+
+struct AddProjectedFunction : torch::autograd::Function<AddProjectedFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& onto, const Tensor& x_in,
+                        const Tensor& weight) {
+    const Tensor x = Plain(x_in);
+    auto out = onto.clone(at::MemoryFormat::Contiguous);  // (R, N)
+    Multiply(out, x, weight.t(), /*add=*/true);
+    ctx->save_for_backward({x, weight});
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor dy = Plain(gradients[0]);  // (R, N)
+    return {dy, Product(dy, saved[1]), Product(dy.t(), saved[0])};
+  }
+};
+
+}  // namespace
+
+Tensor FusedRmsNorm(const Tensor& x, const Tensor& scale) {
+  return RmsNormFunction::apply(x, scale);
+}
+
+Tensor FusedSwiGlu(const Tensor& gate, const Tensor& up) { return SwiGluFunction::apply(gate, up); }
+
+std::vector<Tensor> Project(const Tensor& x, const std::vector<Tensor>& weights) {
+  return ProjectFunction::apply(x, at::TensorList(weights));
+}
+
+Tensor AddProjected(const Tensor& onto, const Tensor& x, const Tensor& weight) {
+  return AddProjectedFunction::apply(onto, x, weight);
+}
+
+}  // namespace kibitz::learn

@@ -1,0 +1,58 @@
+// A few floats at a time, in the compilers' portable vector types (no intrinsics): what the fused
+// functions compute with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kibitz::learn {
+
+#if defined(__AVX512F__)
+inline constexpr int64_t kLanes = 16;
+#elif defined(__AVX__)
+inline constexpr int64_t kLanes = 8;
+#else
+inline constexpr int64_t kLanes = 4;
+#endif
+
+// Both may lie at any float's address.
+typedef float Lanes __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+typedef int32_t IntLanes __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+
+inline Lanes Load(const float* from) { return *reinterpret_cast<const Lanes*>(from); }
+inline void Store(float* to, Lanes value) { *reinterpret_cast<Lanes*>(to) = value; }
+inline Lanes Spread(float value) { return Lanes{} + value; }
+inline Lanes Larger(Lanes a, Lanes b) { return a > b ? a : b; }
+
+inline float Sum(Lanes value) {
+  float sum = 0;
+  for (int64_t i = 0; i < kLanes; ++i) sum += value[i];
+  return sum;
+}
+
+// e^x to 2e-7 relative; 0 below -87, e^88 above 88.
+inline Lanes Exp(Lanes x) {
+  const Lanes low = Spread(-87.0F);
+  const Lanes high = Spread(88.0F);
+  Lanes clamped = x < low ? low : x;
+  clamped = clamped > high ? high : clamped;
+  // x = n ln 2 + r with |r| <= ln 2 / 2; adding 1.5 * 2^23 rounds to the whole number n.
+  const Lanes magic = Spread(12582912.0F);
+  const Lanes shifted = clamped * 1.44269504088896341F + magic;
+  const Lanes n = shifted - magic;
+  const Lanes r = clamped - n * 0.693359375F + n * 2.12194440e-4F;
+  Lanes poly = Spread(1.9875691500e-4F);
+  poly = poly * r + 1.3981999507e-3F;
+  poly = poly * r + 8.3334519073e-3F;
+  poly = poly * r + 4.1665795894e-2F;
+  poly = poly * r + 1.6666665459e-1F;
+  poly = poly * r + 5.0000001201e-1F;
+  const Lanes mantissa = poly * (r * r) + r + 1.0F;
+  const IntLanes exponent = (reinterpret_cast<IntLanes>(shifted) + 127) << 23;
+  const Lanes result = mantissa * reinterpret_cast<Lanes>(exponent);
+  return x < low ? Lanes{} : result;
+}
+
+inline Lanes Sigmoid(Lanes x) { return 1.0F / (1.0F + Exp(-x)); }
+
+}  // namespace kibitz::learn

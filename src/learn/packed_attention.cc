@@ -1,0 +1,446 @@
+#include "learn/packed_attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "learn/lanes.h"
+#include "learn/parallel.h"
+#include "learn/small_product.h"
+
+namespace kibitz::learn {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Queries whose scores are in memory at one time: a multiple of kTileRows.
+constexpr int64_t kQueryRows = 48;
+
+constexpr int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+
+struct Sizes {
+  int64_t width = 0;       // D
+  int64_t head_width = 0;  // E
+  int64_t padded = 0;      // E rounded up to whole tiles.
+  float scale = 0;         // Of the scores.
+};
+
+Sizes SizesOf(int64_t width, int64_t heads) {
+  const int64_t head_width = width / heads;
+  return {width, head_width, RoundUp(head_width, kTileColumns),
+          1 / std::sqrt(static_cast<float>(head_width))};
+}
+
+// Rotary angles, as rows of E / 2.
+struct Angles {
+  const float* cosine = nullptr;
+  const float* sine = nullptr;
+};
+
+// Memory of one thread that grows as needed.
+class Scratch {
+ public:
+  // Not cleared. Valid until the next Reset.
+  float* Take(int64_t count) {
+    used_.push_back(torch::empty({count}, torch::kFloat32));
+    return used_.back().data_ptr<float>();
+  }
+  float* TakeZeros(int64_t count) {
+    float* data = Take(count);
+    std::fill_n(data, count, 0.0F);
+    return data;
+  }
+
+ private:
+  std::vector<Tensor> used_;
+};
+
+// One head's columns of a row, zero-padded: (E) -> (padded).
+void CopyRow(const float* from, const Sizes& sizes, float* to) {
+  std::copy_n(from, sizes.head_width, to);
+  std::fill(to + sizes.head_width, to + sizes.padded, 0.0F);
+}
+
+// The same turned by the angles of its position, or back with sign -1, and scaled.
+void RotateRow(const float* from, const Angles& angles, int64_t position, const Sizes& sizes,
+               float scale, float sign, float* to) {
+  const int64_t pairs = sizes.head_width / 2;
+  const float* cosine = angles.cosine + position * pairs;
+  const float* sine = angles.sine + position * pairs;
+  for (int64_t i = 0; i < pairs; ++i) {
+    const float c = cosine[i] * scale;
+    const float s = sine[i] * scale * sign;
+    const float even = from[2 * i];
+    const float odd = from[2 * i + 1];
+    to[2 * i] = even * c - odd * s;
+    to[2 * i + 1] = odd * c + even * s;
+  }
+}
+
+// Rows (count, padded) as panels of kTileColumns rows, each panel (padded, kTileColumns): what a
+// tile multiplies with. The last panel is filled up with zeros.
+void MakePanels(const float* rows, int64_t count, const Sizes& sizes, float* panels) {
+  for (int64_t first = 0; first < count; first += kTileColumns) {
+    float* panel = panels + first * sizes.padded;
+    for (int64_t j = 0; j < kTileColumns; ++j) {
+      const bool there = first + j < count;
+      for (int64_t e = 0; e < sizes.padded; ++e) {
+        panel[e * kTileColumns + j] = there ? rows[(first + j) * sizes.padded + e] : 0.0F;
+      }
+    }
+  }
+}
+
+// Neighbouring queries with their products against all keys that the last of them sees.
+struct QueryBlock {
+  int64_t rows = 0;
+  const int32_t* seen = nullptr;  // rows
+  // Keys seen by any of the tile of queries that starts at `row`, in whole panels.
+  int64_t Keys(int64_t row) const {
+    const int64_t last = std::min(row + kTileRows, rows) - 1;
+    return RoundUp(seen[last], kTileColumns);
+  }
+  int64_t Rows(int64_t row) const { return std::min(kTileRows, rows - row); }
+};
+
+// scores (rows, keys) = a (rows, padded) * panels^T.
+void MultiplyByPanels(const QueryBlock& block, const float* a, const float* panels,
+                      const Sizes& sizes, float* scores, int64_t stride) {
+  for (int64_t key = 0; key < block.Keys(block.rows - 1); key += kTileColumns) {
+    for (int64_t row = 0; row < block.rows; row += kTileRows) {
+      if (key >= block.Keys(row)) continue;
+      MultiplyTile(block.Rows(row), {a + row * sizes.padded, sizes.padded, 1},
+                   panels + key * sizes.padded, kTileColumns, sizes.padded,
+                   scores + row * stride + key, stride, /*add=*/false);
+    }
+  }
+}
+
+// out (rows, padded) = weights (rows, keys) * values (keys, padded).
+void MixValues(const QueryBlock& block, const float* weights, int64_t stride, const float* values,
+               const Sizes& sizes, float* out) {
+  for (int64_t e = 0; e < sizes.padded; e += kTileColumns) {
+    for (int64_t row = 0; row < block.rows; row += kTileRows) {
+      MultiplyTile(block.Rows(row), {weights + row * stride, stride, 1}, values + e, sizes.padded,
+                   block.Keys(row), out + row * sizes.padded + e, sizes.padded, /*add=*/false);
+    }
+  }
+}
+
+// out (keys, padded) += weights^T (keys, rows) * a (rows, padded).
+void AddTransposed(const QueryBlock& block, const float* weights, int64_t stride, const float* a,
+                   const Sizes& sizes, int64_t keys, float* out) {
+  for (int64_t key = 0; key < keys; key += kTileRows) {
+    // The first tile of queries that sees any of these keys.
+    int64_t first = 0;
+    while (first < block.rows && block.Keys(first) <= key) first += kTileRows;
+    if (first >= block.rows) break;
+    for (int64_t e = 0; e < sizes.padded; e += kTileColumns) {
+      MultiplyTile(std::min(kTileRows, keys - key), {weights + first * stride + key, 1, stride},
+                   a + first * sizes.padded + e, sizes.padded, block.rows - first,
+                   out + key * sizes.padded + e, sizes.padded, /*add=*/true);
+    }
+  }
+}
+
+// Scores become e^(score - shift) where seen and 0 behind; returns their sum.
+float Exponentiate(float* row, int64_t seen, int64_t keys, float shift) {
+  std::fill(row + seen, row + keys, -std::numeric_limits<float>::infinity());
+  Lanes sum{};
+  for (int64_t i = 0; i < keys; i += kLanes) {
+    const Lanes weight = Exp(Load(row + i) - shift);
+    Store(row + i, weight);
+    sum += weight;
+  }
+  return Sum(sum);
+}
+
+float LargestSeen(const float* row, int64_t seen) {
+  Lanes largest = Spread(-std::numeric_limits<float>::infinity());
+  int64_t i = 0;
+  for (; i + kLanes <= seen; i += kLanes) largest = Larger(largest, Load(row + i));
+  float result = -std::numeric_limits<float>::infinity();
+  for (int64_t lane = 0; lane < kLanes; ++lane) result = std::max(result, largest[lane]);
+  for (; i < seen; ++i) result = std::max(result, row[i]);
+  return result;
+}
+
+// One head of one key run: the unit of parallel work.
+struct Job {
+  const AttentionPlan& plan;
+  const KeyRun& run;
+  Sizes sizes;
+  Angles angles;
+  int64_t column;  // Where the head's columns begin.
+  int64_t
+      stride;  // Of a row of scores: a little over the keys, so that rows do not share cache sets.
+
+  QueryBlock BlockAt(const QueryRun& queries, int64_t first) const {
+    return {std::min(kQueryRows, queries.count - first),
+            plan.seen.data() + queries.out_begin + first};
+  }
+  // The keys' rows of a tensor (rows, D), this head's columns.
+  float* Columns(float* data, int64_t row) const { return data + row * sizes.width + column; }
+  const float* Columns(const float* data, int64_t row) const {
+    return data + row * sizes.width + column;
+  }
+
+  void LoadKeys(const float* from, float* to) const {
+    for (int64_t i = 0; i < run.k_count; ++i) {
+      float* row = to + i * sizes.padded;
+      std::fill(row + sizes.head_width, row + sizes.padded, 0.0F);
+      RotateRow(Columns(from, run.k_begin + i), angles, i, sizes, 1, 1, row);
+    }
+  }
+  void LoadValues(const float* from, float* to) const {
+    for (int64_t i = 0; i < run.k_count; ++i) {
+      CopyRow(Columns(from, run.k_begin + i), sizes, to + i * sizes.padded);
+    }
+  }
+  void LoadQueries(const float* from, const QueryRun& queries, int64_t first, int64_t rows,
+                   float* to) const {
+    for (int64_t i = 0; i < rows; ++i) {
+      float* row = to + i * sizes.padded;
+      std::fill(row + sizes.head_width, row + sizes.padded, 0.0F);
+      const auto out_row = static_cast<size_t>(queries.out_begin + first + i);
+      RotateRow(Columns(from, queries.q_begin + first + i), angles, plan.position[out_row], sizes,
+                sizes.scale, 1, row);
+    }
+  }
+};
+
+// Calls body(job, head) for every head of every key run.
+template <typename Body>
+void ForEachJob(const AttentionPlan& plan, const Sizes& sizes, const Angles& angles, int64_t heads,
+                const Body& body) {
+  const auto runs = static_cast<int64_t>(plan.keys.size());
+  ForEachTask(runs * heads, [&](int64_t task) {
+    const KeyRun& run = plan.keys[static_cast<size_t>(task / heads)];
+    const int64_t head = task % heads;
+    const int64_t stride = RoundUp(run.k_count, kTileColumns) + kTileColumns;
+    body(Job{plan, run, sizes, angles, head * sizes.head_width, stride}, head);
+  });
+}
+
+void Attend(const Job& job, const float* q, const float* k, const float* v, float* out,
+            float* log_sums) {
+  Scratch scratch;
+  const Sizes& sizes = job.sizes;
+  const int64_t keys = RoundUp(job.run.k_count, kTileColumns);
+  float* key_rows = scratch.Take(keys * sizes.padded);
+  float* panels = scratch.Take(keys * sizes.padded);
+  float* values = scratch.TakeZeros(keys * sizes.padded);
+  float* queries = scratch.Take(kQueryRows * sizes.padded);
+  float* mixed = scratch.Take(kQueryRows * sizes.padded);
+  float* scores = scratch.Take(kQueryRows * job.stride);
+  job.LoadKeys(k, key_rows);
+  MakePanels(key_rows, job.run.k_count, sizes, panels);
+  job.LoadValues(v, values);
+  for (const QueryRun& asked : job.run.queries) {
+    for (int64_t first = 0; first < asked.count; first += kQueryRows) {
+      const QueryBlock block = job.BlockAt(asked, first);
+      job.LoadQueries(q, asked, first, block.rows, queries);
+      MultiplyByPanels(block, queries, panels, sizes, scores, job.stride);
+      float sums[kQueryRows];
+      for (int64_t i = 0; i < block.rows; ++i) {
+        float* row = scores + i * job.stride;
+        const int64_t tile = i / kTileRows * kTileRows;
+        const float largest = LargestSeen(row, block.seen[i]);
+        sums[i] = Exponentiate(row, block.seen[i], block.Keys(tile), largest);
+        log_sums[asked.out_begin + first + i] = largest + std::log(sums[i]);
+      }
+      MixValues(block, scores, job.stride, values, sizes, mixed);
+      for (int64_t i = 0; i < block.rows; ++i) {
+        float* to = job.Columns(out, asked.out_begin + first + i);
+        for (int64_t e = 0; e < sizes.head_width; ++e)
+          to[e] = mixed[i * sizes.padded + e] / sums[i];
+      }
+    }
+  }
+}
+
+// What the way back reads and writes; all but log_sums as (rows, D).
+struct BackwardData {
+  const float* q;
+  const float* k;
+  const float* v;
+  const float* out;
+  const float* log_sums;  // Of this head, by output row.
+  const float* dout;
+  float* dq;  // Added to: runs may share rows.
+  float* dk;
+  float* dv;
+};
+
+// dscore = weight * (dweight - sum over the row of dout * out), in place of dweight.
+void ScoreGradients(const QueryBlock& block, const float* weights, int64_t stride,
+                    const float* row_sums, float* gradients) {
+  for (int64_t i = 0; i < block.rows; ++i) {
+    const int64_t keys = block.Keys(i / kTileRows * kTileRows);
+    const float* weight = weights + i * stride;
+    float* gradient = gradients + i * stride;
+    for (int64_t j = 0; j < keys; j += kLanes) {
+      Store(gradient + j, Load(weight + j) * (Load(gradient + j) - row_sums[i]));
+    }
+  }
+}
+
+void AttendBackward(const Job& job, const BackwardData& data) {
+  Scratch scratch;
+  const Sizes& sizes = job.sizes;
+  const int64_t count = job.run.k_count;
+  const int64_t keys = RoundUp(count, kTileColumns);
+  float* key_rows = scratch.TakeZeros(keys * sizes.padded);
+  float* key_panels = scratch.Take(keys * sizes.padded);
+  float* values = scratch.Take(keys * sizes.padded);
+  float* value_panels = scratch.Take(keys * sizes.padded);
+  float* dkeys = scratch.TakeZeros(keys * sizes.padded);
+  float* dvalues = scratch.TakeZeros(keys * sizes.padded);
+  float* queries = scratch.Take(kQueryRows * sizes.padded);
+  float* dqueries = scratch.Take(kQueryRows * sizes.padded);
+  float* dmixed = scratch.Take(kQueryRows * sizes.padded);
+  float* weights = scratch.Take(kQueryRows * job.stride);
+  float* gradients = scratch.Take(kQueryRows * job.stride);
+  job.LoadKeys(data.k, key_rows);
+  MakePanels(key_rows, count, sizes, key_panels);
+  job.LoadValues(data.v, values);
+  MakePanels(values, count, sizes, value_panels);
+  for (const QueryRun& asked : job.run.queries) {
+    for (int64_t first = 0; first < asked.count; first += kQueryRows) {
+      const QueryBlock block = job.BlockAt(asked, first);
+      const int64_t out_row = asked.out_begin + first;
+      job.LoadQueries(data.q, asked, first, block.rows, queries);
+      float row_sums[kQueryRows];
+      for (int64_t i = 0; i < block.rows; ++i) {
+        const float* dout = job.Columns(data.dout, out_row + i);
+        const float* out = job.Columns(data.out, out_row + i);
+        CopyRow(dout, sizes, dmixed + i * sizes.padded);
+        row_sums[i] = 0;
+        for (int64_t e = 0; e < sizes.head_width; ++e) row_sums[i] += dout[e] * out[e];
+      }
+      MultiplyByPanels(block, queries, key_panels, sizes, weights, job.stride);
+      // Queries of a later tile see more keys: what AddTransposed reads behind a row's own is 0.
+      const int64_t behind = block.Keys(block.rows - 1) + kTileRows;
+      for (int64_t i = 0; i < block.rows; ++i) {
+        const int64_t own = block.Keys(i / kTileRows * kTileRows);
+        float* weight = weights + i * job.stride;
+        float* gradient = gradients + i * job.stride;
+        Exponentiate(weight, block.seen[i], own, data.log_sums[out_row + i]);
+        std::fill(weight + own, weight + behind, 0.0F);
+        std::fill(gradient + own, gradient + behind, 0.0F);
+      }
+      MultiplyByPanels(block, dmixed, value_panels, sizes, gradients, job.stride);
+      AddTransposed(block, weights, job.stride, dmixed, sizes, count, dvalues);
+      ScoreGradients(block, weights, job.stride, row_sums, gradients);
+      AddTransposed(block, gradients, job.stride, queries, sizes, count, dkeys);
+      MixValues(block, gradients, job.stride, key_rows, sizes, dqueries);
+      for (int64_t i = 0; i < block.rows; ++i) {
+        float* turned = dmixed;  // Free by now: one row of it.
+        RotateRow(dqueries + i * sizes.padded, job.angles,
+                  job.plan.position[static_cast<size_t>(out_row + i)], sizes, sizes.scale, -1,
+                  turned);
+        float* to = job.Columns(data.dq, asked.q_begin + first + i);
+        for (int64_t e = 0; e < sizes.head_width; ++e) to[e] += turned[e];
+      }
+    }
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    RotateRow(dkeys + i * sizes.padded, job.angles, i, sizes, 1, -1,
+              job.Columns(data.dk, job.run.k_begin + i));
+    std::copy_n(dvalues + i * sizes.padded, sizes.head_width,
+                job.Columns(data.dv, job.run.k_begin + i));
+  }
+}
+
+// Carries the plan from the way forth to the way back.
+struct PlanHolder : torch::CustomClassHolder {
+  explicit PlanHolder(std::shared_ptr<const AttentionPlan> plan) : plan(std::move(plan)) {}
+  std::shared_ptr<const AttentionPlan> plan;
+};
+
+struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
+                        const Tensor& cosine, const Tensor& sine,
+                        std::shared_ptr<const AttentionPlan> plan, int64_t heads) {
+    const auto rows = static_cast<int64_t>(plan->seen.size());
+    const Sizes sizes = SizesOf(q.size(1), heads);
+    const Angles angles = {cosine.data_ptr<float>(), sine.data_ptr<float>()};
+    auto out = torch::empty({rows, sizes.width}, q.options());  // (rows, D)
+    auto log_sums = torch::empty({heads, rows}, q.options());   // (H, rows)
+    ForEachJob(*plan, sizes, angles, heads, [&](const Job& job, int64_t head) {
+      Attend(job, q.data_ptr<float>(), k.data_ptr<float>(), v.data_ptr<float>(),
+             out.data_ptr<float>(), log_sums.data_ptr<float>() + head * rows);
+    });
+    ctx->save_for_backward({q, k, v, cosine, sine, out, log_sums});
+    ctx->saved_data["plan"] =
+        torch::IValue::make_capsule(c10::make_intrusive<PlanHolder>(std::move(plan)));
+    ctx->saved_data["heads"] = heads;
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor& q = saved[0];
+    const auto holder = ctx->saved_data["plan"].toCapsule();
+    const AttentionPlan& plan = *static_cast<const PlanHolder&>(*holder).plan;
+    const int64_t heads = ctx->saved_data["heads"].toInt();
+    const Sizes sizes = SizesOf(q.size(1), heads);
+    const Angles angles = {saved[3].data_ptr<float>(), saved[4].data_ptr<float>()};
+    const Tensor dout = gradients[0].contiguous();
+    auto dq = torch::zeros_like(q);         // (rows of q, D)
+    auto dk = torch::zeros_like(saved[1]);  // (rows of k, D)
+    auto dv = torch::zeros_like(saved[2]);  // (rows of k, D)
+    ForEachJob(plan, sizes, angles, heads, [&](const Job& job, int64_t head) {
+      AttendBackward(job, {.q = q.data_ptr<float>(),
+                           .k = saved[1].data_ptr<float>(),
+                           .v = saved[2].data_ptr<float>(),
+                           .out = saved[5].data_ptr<float>(),
+                           .log_sums = saved[6].data_ptr<float>() + head * dout.size(0),
+                           .dout = dout.data_ptr<float>(),
+                           .dq = dq.data_ptr<float>(),
+                           .dk = dk.data_ptr<float>(),
+                           .dv = dv.data_ptr<float>()});
+    });
+    return {dq, dk, dv, Tensor(), Tensor(), Tensor(), Tensor()};
+  }
+};
+
+void CheckPlan(const AttentionPlan& plan, int64_t q_rows, int64_t k_rows, int64_t positions) {
+  CHECK(plan.position.size() == plan.seen.size());
+  for (const KeyRun& run : plan.keys) {
+    CHECK(run.k_begin >= 0 && run.k_begin + run.k_count <= k_rows && run.k_count <= positions);
+    for (const QueryRun& queries : run.queries) {
+      CHECK(queries.q_begin >= 0 && queries.q_begin + queries.count <= q_rows);
+      CHECK(queries.out_begin >= 0 &&
+            queries.out_begin + queries.count <= static_cast<int64_t>(plan.seen.size()));
+      int32_t before = 1;
+      for (int64_t i = queries.out_begin; i < queries.out_begin + queries.count; ++i) {
+        const auto row = static_cast<size_t>(i);
+        CHECK(plan.seen[row] >= before && plan.seen[row] <= run.k_count);
+        CHECK(plan.position[row] >= 0 && plan.position[row] < positions);
+        before = plan.seen[row];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Tensor PackedAttention(const Tensor& q, const Tensor& k, const Tensor& v,
+                       std::shared_ptr<const AttentionPlan> plan, const RotaryTable& rotary,
+                       int64_t heads) {
+  for (const Tensor& tensor : {q, k, v}) {
+    CHECK(tensor.device().is_cpu() && tensor.scalar_type() == torch::kFloat32);
+  }
+  CHECK(k.sizes() == v.sizes() && q.size(1) == k.size(1) && q.size(1) % (2 * heads) == 0);
+  CheckPlan(*plan, q.size(0), k.size(0), rotary.cosine.size(0));
+  return AttentionFunction::apply(q.contiguous(), k.contiguous(), v.contiguous(),
+                                  rotary.cosine.contiguous(), rotary.sine.contiguous(),
+                                  std::move(plan), heads);
+}
+
+}  // namespace kibitz::learn

@@ -1,0 +1,139 @@
+// The packed step beside the plain one, and properties of both.
+#include "students/decoder/net/loss.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "learn/runtime.h"
+#include "tests/support/made_sequences.h"
+
+namespace kibitz::decoder {
+namespace {
+
+using testing::MadeSequences;
+
+NetConfig SmallConfig(int layers) {
+  return {.embed_dim = 64,
+          .num_heads = 2,
+          .num_layers = layers,
+          .max_seq_len = 512,
+          .d_ff = 96,
+          .n_buckets = 20,
+          .value_hidden_size = 24,
+          .num_fourier_freq = 8};
+}
+
+Batch MadeBatch(int sequences, double variation_ratio, uint64_t seed) {
+  Rng rng({.seed = seed});
+  return Pack(MadeSequences(sequences, variation_ratio, {.max_seq_len = 512, .max_depth = 2}, rng));
+}
+
+struct Step {
+  double loss = 0;
+  Metrics metrics;
+  std::map<std::string, torch::Tensor> gradients;
+};
+
+enum class Version { kPlain, kPacked };
+
+Step StepOf(Version version, DecoderNet& net, const Batch& batch, const LossOptions& options) {
+  net->zero_grad();
+  for (auto& parameter : net->parameters()) parameter.mutable_grad() = torch::Tensor();
+  Taught taught = version == Version::kPlain
+                      ? PlainLoss(net, batch, options, net->config.max_seq_len)
+                      : PackedLoss(net, batch, options);
+  taught.loss.backward();
+  Step step{taught.loss.item<double>(), taught.metrics, {}};
+  for (const auto& item : net->named_parameters()) {
+    if (item.value().grad().defined()) step.gradients[item.key()] = item.value().grad().clone();
+  }
+  return step;
+}
+
+void ExpectSame(const Step& found, const Step& expected) {
+  EXPECT_NEAR(found.loss, expected.loss, 1e-5 * expected.loss);
+  const auto names = NamedValues(expected.metrics, Phase::kFinetune);
+  const auto values = NamedValues(found.metrics, Phase::kFinetune);
+  ASSERT_EQ(values.size(), names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(values[i].first, names[i].first);
+    EXPECT_NEAR(values[i].second, names[i].second, 1e-5 * std::max(1.0, names[i].second))
+        << names[i].first;
+  }
+  ASSERT_EQ(found.gradients.size(), expected.gradients.size());
+  for (const auto& [name, gradient] : expected.gradients) {
+    const double size = gradient.abs().max().item<double>();
+    EXPECT_LE((found.gradients.at(name) - gradient).abs().max().item<double>(), 1e-5 * size)
+        << name;
+  }
+}
+
+TEST(LossTest, PackedIsPlain) {
+  learn::SetThreads(2);
+  for (const int layers : {1, 2, 3}) {
+    DecoderNet net(SmallConfig(layers));
+    InitNet(net, 1);
+    for (const double ratio : {0.0, 0.5, 1.0}) {
+      const Batch batch = MadeBatch(3, ratio, static_cast<uint64_t>(layers));
+      for (const Phase phase : {Phase::kPretrain, Phase::kFinetune}) {
+        if (phase == Phase::kPretrain && ratio > 0) continue;
+        SCOPED_TRACE(fmt::format("{} layers, ratio {}, phase {}", layers, ratio, int(phase)));
+        const LossOptions options{.phase = phase};
+        ExpectSame(StepOf(Version::kPacked, net, batch, options),
+                   StepOf(Version::kPlain, net, batch, options));
+      }
+    }
+  }
+}
+
+TEST(LossTest, AnyNumberOfThreads) {
+  DecoderNet net(SmallConfig(3));
+  InitNet(net, 2);
+  const Batch batch = MadeBatch(4, 0.5, 9);
+  learn::SetThreads(1);
+  const Step one = StepOf(Version::kPacked, net, batch, {});
+  learn::SetThreads(2);
+  ExpectSame(StepOf(Version::kPacked, net, batch, {}), one);
+}
+
+TEST(LossTest, RecomputedLayersChangeNothing) {
+  DecoderNet net(SmallConfig(3));
+  InitNet(net, 2);
+  const Batch batch = MadeBatch(2, 0.5, 9);
+  const Step kept = StepOf(Version::kPacked, net, batch, {});
+  const Step again = StepOf(Version::kPacked, net, batch, {.recompute_layers = true});
+  ExpectSame(again, kept);
+}
+
+TEST(LossTest, WorksWithoutGradients) {
+  const torch::NoGradGuard no_grad;
+  DecoderNet net(SmallConfig(2));
+  InitNet(net, 2);
+  const Taught taught = PackedLoss(net, MadeBatch(2, 0.5, 9), {});
+  EXPECT_FALSE(taught.loss.requires_grad());
+  EXPECT_GT(taught.metrics.total_loss.Value(), 0);
+}
+
+TEST(LossTest, LearnsOneBatchByHeart) {
+  learn::SetThreads(2);
+  DecoderNet net(SmallConfig(2));
+  InitNet(net, 3);
+  const Batch batch = MadeBatch(1, 1.0, 4);
+  torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(3e-3));
+  Metrics last;
+  for (int step = 0; step < 200; ++step) {
+    adam.zero_grad();
+    const Taught taught = PackedLoss(net, batch, {});
+    taught.loss.backward();
+    adam.step();
+    last = taught.metrics;
+  }
+  EXPECT_EQ(last.final_move_acc.Value(), 1);
+  EXPECT_EQ(last.thinking_move_acc.Value(), 1);
+  EXPECT_GT(last.board_acc.Value(), 0.95);
+}
+
+}  // namespace
+}  // namespace kibitz::decoder
