@@ -20,6 +20,7 @@ Command DecoderPretrain();
 Command DecoderFinetune();
 Command DecoderMigrate();
 Command TrainCheck();
+Command TrainPlot();
 Command Version();
 Command Completion();
 
