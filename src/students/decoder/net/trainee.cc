@@ -1,7 +1,5 @@
 #include "students/decoder/net/trainee.h"
 
-#include <torch/version.h>
-
 #include <utility>
 #include <vector>
 
@@ -10,6 +8,7 @@
 #include "io/json_tree.h"
 #include "io/safetensors.h"
 #include "io/torch_file.h"
+#include "learn/autocast.h"
 #include "learn/weights.h"
 #include "students/decoder/migrate.h"
 
@@ -105,6 +104,7 @@ StreamSettings DecoderTrainee::TrainingStream() const {
 
 Taught DecoderTrainee::Teach(const Batch& batch) {
   if (device_.is_cpu()) return PackedLoss(net_, batch, loss_);
+  const learn::Autocast autocast(device_, options_.training.use_amp);
   return PlainLoss(net_, batch, loss_, options_.data.max_seq_len);
 }
 
