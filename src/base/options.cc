@@ -297,69 +297,106 @@ std::string Fields::Expected(const Field& field) {
   return text;
 }
 
-void Fields::ParseFlags(std::span<const std::string> words) {
-  std::vector<Field*> positional;
-  for (Field& field : fields_) {
-    if (field.rules.positional) positional.push_back(&field);
+// Reads the words of one command line into the fields.
+class Fields::FlagReader {
+ public:
+  explicit FlagReader(Fields& fields) : fields_(fields) {
+    for (Field& field : fields.fields_) {
+      if (field.rules.positional) positional_.push_back(&field);
+    }
   }
-  std::vector<const Field*> seen;  // Given by a flag in this call: a list goes on, others may not.
-  auto set = [&](Field& field, const std::string& text) {
-    const bool first = std::find(seen.begin(), seen.end(), &field) == seen.end();
+
+  void Read(std::span<const std::string> words) {
+    bool only_positional = false;
+    for (size_t i = 0; i < words.size(); ++i) {
+      if (words[i] == "--" && !only_positional) {
+        only_positional = true;
+      } else if (only_positional || words[i].size() < 2 || words[i][0] != '-') {
+        ReadPositional(words[i]);
+      } else if (ReadFlag(words[i], i + 1 < words.size() ? &words[i + 1] : nullptr)) {
+        ++i;
+      }
+    }
+  }
+
+ private:
+  void Set(Field& field, const std::string& text) {
+    const bool first = std::find(seen_.begin(), seen_.end(), &field) == seen_.end();
     if (!first && !IsList(field)) throw Error::Usage("{} is given twice", Flag(field.name));
     if (!SetText(field, text, first)) {
       throw Error::Usage("{}: found {}, expected {}", Flag(field.name), Quoted(text),
                          Expected(field));
     }
-    seen.push_back(&field);
+    seen_.push_back(&field);
     field.given = true;
-  };
+  }
 
-  bool only_positional = false;
-  size_t next_positional = 0;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word == "--" && !only_positional) {
-      only_positional = true;
-      continue;
+  void ReadPositional(const std::string& word) {
+    if (next_positional_ == positional_.size()) {
+      throw Error::Usage("unexpected word {}{}", Quoted(word),
+                         positional_.empty() ? "; values follow a flag such as --name value" : "");
     }
-    if (only_positional || word.size() < 2 || word[0] != '-') {
-      if (next_positional == positional.size()) {
-        throw Error::Usage("unexpected word {}{}", Quoted(word),
-                           positional.empty() ? "; values follow a flag such as --name value" : "");
-      }
-      set(*positional[next_positional], word);
-      if (!IsList(*positional[next_positional])) ++next_positional;
-      continue;
-    }
+    Set(*positional_[next_positional_], word);
+    if (!IsList(*positional_[next_positional_])) ++next_positional_;
+  }
+
+  // True when the word after the flag was its value.
+  bool ReadFlag(const std::string& word, const std::string* next) {
     const size_t equals = word.find('=');
     const size_t dashes = word.starts_with("--") ? 2 : 1;
-    std::string name = word.substr(dashes, equals == std::string::npos ? equals : equals - dashes);
-    Field* field = dashes == 2 ? Find(name) : nullptr;
-    bool negated = false;
+    const std::string name =
+        word.substr(dashes, equals == std::string::npos ? equals : equals - dashes);
+    Field* field = dashes == 2 ? fields_.FindFlag(name) : nullptr;
     if (field == nullptr && dashes == 2 && name.starts_with("no-")) {
-      field = Find(name.substr(3));
-      negated = field != nullptr && IsBool(*field);
-      if (!negated) field = nullptr;
+      field = fields_.FindFlag(name.substr(3));
+      if (field != nullptr && IsBool(*field)) {
+        if (equals != std::string::npos) throw Error::Usage("{} takes no value", Quoted(word));
+        Set(*field, "false");
+        return false;
+      }
+      field = nullptr;
     }
     if (field == nullptr) {
-      const std::string near = Suggest(name);
+      const std::string near = fields_.Suggest(name);
       throw Error::Usage("unknown flag {}{}", Quoted(word.substr(0, equals)),
                          near.empty() ? "; --help lists the flags"
                                       : fmt::format("; did you mean {}?", Flag(near)));
     }
-    if (negated) {
-      if (equals != std::string::npos) throw Error::Usage("{} takes no value", Quoted(word));
-      set(*field, "false");
-    } else if (equals != std::string::npos) {
-      set(*field, word.substr(equals + 1));
-    } else if (IsBool(*field)) {
-      set(*field, "true");
-    } else if (i + 1 == words.size()) {
-      throw Error::Usage("{} wants a value: {}", Flag(field->name), Expected(*field));
-    } else {
-      set(*field, words[++i]);
+    if (equals != std::string::npos) {
+      Set(*field, word.substr(equals + 1));
+      return false;
     }
+    if (IsBool(*field)) {
+      Set(*field, "true");
+      return false;
+    }
+    if (next == nullptr) {
+      throw Error::Usage("{} wants a value: {}", Flag(field->name), Expected(*field));
+    }
+    Set(*field, *next);
+    return true;
   }
+
+  Fields& fields_;
+  std::vector<Field*> positional_;
+  size_t next_positional_ = 0;
+  std::vector<const Field*> seen_;  // Given here: a list goes on, others may not come twice.
+};
+
+void Fields::ParseFlags(std::span<const std::string> words) { FlagReader(*this).Read(words); }
+
+Fields::Field* Fields::FindFlag(std::string_view name) {
+  if (Field* field = Find(name)) return field;
+  const std::string ending = "." + Normal(name);
+  std::vector<Field*> matches;
+  for (Field& field : fields_) {
+    if (field.name.ends_with(ending)) matches.push_back(&field);
+  }
+  if (matches.size() > 1) {
+    throw Error::Usage("--{} may be {} or {}; say which", name, Flag(matches[0]->name),
+                       Flag(matches[1]->name));
+  }
+  return matches.empty() ? nullptr : matches[0];
 }
 
 void Fields::ReadConfig(const std::string& path) {
@@ -455,7 +492,9 @@ std::string Fields::Help() const {
     } else if (std::isfinite(field.rules.min)) {
       notes.push_back(fmt::format("at least {}", NumberText(field.rules.min)));
     }
-    if (!field.default_text.empty() && field.default_text != "false") {
+    if (IsBool(field) && field.default_text == "true") {
+      notes.push_back("default; --no-" + Flag(field.name).substr(2) + " turns it off");
+    } else if (!field.default_text.empty() && field.default_text != "false") {
       notes.push_back("default " + field.default_text);
     }
     if (!notes.empty()) right += fmt::format(" ({})", fmt::join(notes, "; "));

@@ -13,7 +13,8 @@
 //   }
 //
 // A name is a config key: "max_seq_len", or "model.embed_dim" for a key inside a section. Its flag
-// is --max-seq-len, --model.embed-dim; underscores are accepted too. Fields borrow the struct: it
+// is --max-seq-len, --model.embed-dim, or --embed-dim where no other section has one; underscores
+// are accepted too. Fields borrow the struct: it
 // must outlive them.
 #pragma once
 
@@ -109,7 +110,10 @@ class Fields {
 
   void AddTarget(std::string name, Target target, std::string help, FieldRules rules);
   void AddChoiceTarget(std::string name, Choice choice, std::string help, FieldRules rules);
+  class FlagReader;
   Field* Find(std::string_view name);
+  // The same, and a name without its section where only one section has it.
+  Field* FindFlag(std::string_view name);
   std::string Suggest(std::string_view name) const;
   void ReadNode(const nlohmann::ordered_json& node, const std::string& key,
                 const std::function<std::string(const std::string&)>& place_of);

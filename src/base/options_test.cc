@@ -86,7 +86,7 @@ TEST(OptionsTest, NoPrefixTurnsOff) {
 
 TEST(OptionsTest, WrongFlagsSayWhatToDo) {
   EXPECT_THAT(UsageError({"--batchsize", "3"}), HasSubstr("did you mean --batch-size?"));
-  EXPECT_THAT(UsageError({"--embed-dim", "3"}), HasSubstr("did you mean --model.embed-dim?"));
+  EXPECT_THAT(UsageError({"--model.embed-dimm", "30"}), HasSubstr("did you mean --model.embed-dim?"));
   EXPECT_THAT(UsageError({"--qqqq"}), HasSubstr("--help"));
   EXPECT_THAT(UsageError({"-x"}), HasSubstr("unknown flag '-x'"));
   EXPECT_THAT(UsageError({"--batch-size", "0"}),
@@ -188,6 +188,30 @@ TEST_F(ConfigFileTest, ErrorsNameFileLineAndNearestKey) {
   EXPECT_THAT(ErrorOf("d.json", "[1]"), HasSubstr("expected keys and values"));
   RunOptions o;
   EXPECT_THROW(FieldsOf(o).ReadConfig(folder_.File("absent.yaml")), Error);
+}
+
+TEST(OptionsTest, AFlagMayLeaveOutItsSectionWhereThatIsClear) {
+  int width = 1;
+  int steps = 2;
+  int model_length = 3;
+  int data_length = 4;
+  Fields fields;
+  fields.Add("model.width", width, "");
+  fields.Add("training.max_steps", steps, "");
+  fields.Add("model.length", model_length, "");
+  fields.Add("data.length", data_length, "");
+  const std::vector<std::string> words = {"--max-steps", "7", "--model.length=5"};
+  fields.ParseFlags(words);
+  EXPECT_EQ(steps, 7);
+  EXPECT_EQ(model_length, 5);
+  const std::vector<std::string> unclear = {"--length", "7"};
+  std::string message;
+  try {
+    fields.ParseFlags(unclear);
+  } catch (const Error& error) {
+    message = error.message();
+  }
+  EXPECT_EQ(message, "--length may be --model.length or --data.length; say which");
 }
 
 }  // namespace

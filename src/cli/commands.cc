@@ -3,8 +3,10 @@
 namespace kibitz::cli {
 
 std::vector<Command> AllCommands() {
-  return {ChessShow(),   ChessMoves(), ChessPerft(), ChessPgn(),  FileShow(),
-          FileConvert(), TrainCheck(), Version(),    Completion()};
+  return {ChessShow(),   ChessMoves(),      ChessPerft(),      ChessPgn(),
+          FileShow(),    FileConvert(),     DecoderVocab(),    DecoderTokens(),
+          DecoderDump(), DecoderPretrain(), DecoderFinetune(), DecoderMigrate(),
+          TrainCheck(),  TrainPlot(),       Version(),         Completion()};
 }
 
 }  // namespace kibitz::cli

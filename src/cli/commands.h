@@ -13,7 +13,14 @@ Command ChessPerft();
 Command ChessPgn();
 Command FileShow();
 Command FileConvert();
+Command DecoderVocab();
+Command DecoderTokens();
+Command DecoderDump();
+Command DecoderPretrain();
+Command DecoderFinetune();
+Command DecoderMigrate();
 Command TrainCheck();
+Command TrainPlot();
 Command Version();
 Command Completion();
 

@@ -11,6 +11,13 @@
 #include "games/chess/fen.h"
 
 namespace kibitz::cli {
+namespace {
+
+chess::FenReading ReadingOf(const FenInput& input) {
+  return {.chess960 = input.chess960, .drop_wrong_castling = input.for_decoder};
+}
+
+}  // namespace
 
 Fields FieldsOf(FenInput& input) {
   Fields fields;
@@ -18,18 +25,21 @@ Fields FieldsOf(FenInput& input) {
              {.metavar = "FEN"});
   fields.Add("fens", input.fens, "many positions: a file with one FEN a line, - for standard input",
              {.metavar = "FILE"});
-  fields.Add("chess960", input.chess960, "castling rights as in Chess960 (X-FEN, Shredder-FEN)");
+  if (!input.for_decoder) {
+    fields.Add("chess960", input.chess960, "castling rights as in Chess960 (X-FEN, Shredder-FEN)");
+  }
   return fields;
 }
 
 chess::Board BoardOf(const FenInput& input) {
   if (input.fen.empty()) return chess::Board();
-  auto board = chess::ParseFen(input.fen, {.chess960 = input.chess960});
+  auto board = chess::ParseFen(input.fen, ReadingOf(input));
   if (!board) {
-    throw Error("--fen {}: {}{}", Quoted(input.fen, 120), board.reason(),
-                input.chess960 || board.reason().find("Chess960") == std::string::npos
-                    ? ""
-                    : ": try --chess960");
+    throw Error(
+        "--fen {}: {}{}", Quoted(input.fen, 120), board.reason(),
+        input.for_decoder || input.chess960 || board.reason().find("Chess960") == std::string::npos
+            ? ""
+            : ": try --chess960");
   }
   return *board;
 }
@@ -50,7 +60,7 @@ int AnswerEach(const FenInput& input,
     const std::string_view text = Trim(line);
     if (text.empty()) continue;
     try {
-      PrintJson(answer(chess::ParseFen(text, {.chess960 = input.chess960}).OrThrow("fen")));
+      PrintJson(answer(chess::ParseFen(text, ReadingOf(input)).OrThrow("fen")));
     } catch (const Error& error) {
       if (error.kind() != Error::Kind::kFailed) throw;
       PrintJson({{"fen", text}, {"error", error.message()}});

@@ -12,9 +12,12 @@
 namespace kibitz::cli {
 
 struct FenInput {
-  std::string fen;   // Empty: the starting position.
-  std::string fens;  // A file of FENs; empty: none.
+  std::string fen = {};   // Empty: the starting position.
+  std::string fens = {};  // A file of FENs; empty: none.
   bool chess960 = false;
+  // Set by the command, not by the user: for the decoder, which knows no Chess960 and whose data
+  // may claim castling rights that the pieces do not support; those are dropped.
+  bool for_decoder = false;
 };
 
 Fields FieldsOf(FenInput& input);

@@ -6,6 +6,8 @@
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  const std::vector<kibitz::cli::Command> commands = {kibitz::cli::TrainCheckHere()};
+  const std::vector<kibitz::cli::Command> commands = {kibitz::cli::TrainCheckHere(),
+                                                      kibitz::cli::DecoderPretrainHere(),
+                                                      kibitz::cli::DecoderFinetuneHere()};
   return kibitz::cli::RunProgram("kibitz-train", commands, words);
 }

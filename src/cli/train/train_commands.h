@@ -6,5 +6,7 @@
 namespace kibitz::cli {
 
 Command TrainCheckHere();
+Command DecoderPretrainHere();
+Command DecoderFinetuneHere();
 
 }  // namespace kibitz::cli

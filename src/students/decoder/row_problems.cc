@@ -30,7 +30,7 @@ void RowProblems::AddAll(const RowProblems& other, bool tell) {
       known = tallies_.contains(reason);
     }
     if (tell && !known) {
-      LogWarn("{}; skipped, more of this kind are only counted", tally.first.Text());
+      LogWarn("{} (skipped; more of this kind are only counted)", tally.first.Text());
     }
     Add(tally.first, tally.count);
   }

@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/json_output.h"
+#include "io/safetensors.h"
+#include "io/torch_file.h"
+#include "students/decoder/migrate.h"
+
+namespace kibitz::cli {
+namespace {
+
+using io::Value;
+
+struct MigrateOptions {
+  std::string in;
+  std::string out;
+};
+
+Fields FieldsOf(MigrateOptions& options) {
+  Fields fields;
+  fields.Add("in", options.in, "checkpoint to read, .pt or .safetensors",
+             {.required = true, .positional = true, .metavar = "IN"});
+  fields.Add("out", options.out, "where the migrated one goes, .pt or .safetensors",
+             {.required = true, .positional = true, .metavar = "OUT"});
+  return fields;
+}
+
+bool IsSafetensors(const std::string& path) { return path.ends_with(".safetensors"); }
+
+Value WeightsValue(const io::StateDict& weights) {
+  Value::Pairs pairs;
+  for (const io::NamedTensor& item : weights.tensors()) {
+    pairs.emplace_back(Value::String(item.name), Value::Of(item.tensor));
+  }
+  return Value::Dict(std::move(pairs));
+}
+
+// The file's other entries stay, but the optimizer's state: it is of the old shapes.
+Value Rewrapped(const Value& root, const io::StateDict& weights, bool changed) {
+  if (root.Find("model_state_dict") == nullptr) {
+    return Value::Dict({{Value::String("model_state_dict"), WeightsValue(weights)}});
+  }
+  Value::Pairs pairs;
+  for (const auto& [key, value] : root.pairs()) {
+    const bool named = key.Is(Value::Kind::kString);
+    if (named && key.AsText() == "model_state_dict") {
+      pairs.emplace_back(key, WeightsValue(weights));
+    } else if (!(changed && named && key.AsText() == "optimizer_state_dict")) {
+      pairs.emplace_back(key, value);
+    }
+  }
+  return Value::Dict(std::move(pairs));
+}
+
+int Run(const MigrateOptions& options, const Context& context) {
+  const bool from_safetensors = IsSafetensors(options.in);
+  const Value root = from_safetensors ? Value() : io::ReadPt(options.in);
+  const io::StateDict weights =
+      from_safetensors ? io::StateDict(io::ReadSafetensors(options.in).tensors, options.in)
+                       : io::StateDict::From(root, options.in);
+  const decoder::Migration migration = decoder::MigrateStateDict(weights, options.in);
+  if (IsSafetensors(options.out)) {
+    io::WriteSafetensors(options.out, {.tensors = migration.weights.tensors()});
+  } else {
+    io::WritePt(options.out, Rewrapped(root, migration.weights, !migration.changes.empty()));
+  }
+  if (context.json) {
+    PrintJson({{"in", options.in}, {"out", options.out}, {"changes", migration.changes}});
+    return 0;
+  }
+  for (const std::string& change : migration.changes) fmt::print("{}\n", change);
+  fmt::print("{} written, {}\n", options.out,
+             migration.changes.empty() ? "nothing had to change"
+                                       : fmt::format("{} changes", migration.changes.size()));
+  return 0;
+}
+
+}  // namespace
+
+Command DecoderMigrate() {
+  return MakeCommand<MigrateOptions>(
+      {.name = "decoder migrate",
+       .group = "Decoder",
+       .summary = "bring an older checkpoint to the present vocabulary and heads",
+       .details =
+           "The token embedding grows, heads over the whole vocabulary shrink to their own\n"
+           "tokens, and a missing thinking policy head starts as a copy of the policy head.\n"
+           "Training does the same by itself when it loads an older checkpoint.",
+       .example = "kibitz decoder migrate old.pt new.pt"},
+      Run);
+}
+
+}  // namespace kibitz::cli

@@ -1,0 +1,143 @@
+#include "learn/adamw.h"
+
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "learn/weights.h"
+
+namespace kibitz::learn {
+namespace {
+
+// Elements updated at once: small enough that all passes but the first find them in the cache.
+constexpr int64_t kPiece = 1 << 15;
+
+struct Factors {
+  double decay;  // Of the parameter.
+  double beta1;
+  double beta2;
+  double step_size;   // Rate by the first correction.
+  double root_scale;  // Root of the second correction.
+  double epsilon;
+};
+
+void Update(torch::Tensor parameter, const torch::Tensor& gradient, torch::Tensor exp_avg,
+            torch::Tensor exp_avg_sq, const Factors& f) {
+  parameter.mul_(f.decay);
+  exp_avg.mul_(f.beta1).add_(gradient, 1 - f.beta1);
+  exp_avg_sq.mul_(f.beta2).addcmul_(gradient, gradient, 1 - f.beta2);
+  const torch::Tensor divisor = exp_avg_sq.sqrt().div_(f.root_scale).add_(f.epsilon);
+  parameter.addcdiv_(exp_avg, divisor, -f.step_size);
+}
+
+}  // namespace
+
+AdamW::AdamW(std::vector<torch::Tensor> parameters, const LoopSettings& settings)
+    : parameters_(std::move(parameters)), settings_(settings), states_(parameters_.size()) {}
+
+void AdamW::Step(double learning_rate) {
+  const torch::NoGradGuard no_grad;
+  learning_rate_ = learning_rate;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    torch::Tensor& parameter = parameters_[i];
+    if (!parameter.grad().defined()) continue;
+    State& state = states_[i];
+    if (!state.exp_avg.defined()) {
+      state.exp_avg = torch::zeros_like(parameter);
+      state.exp_avg_sq = torch::zeros_like(parameter);
+    }
+    ++state.step;
+    const auto step = static_cast<double>(state.step);
+    const Factors factors{.decay = 1 - learning_rate * settings_.weight_decay,
+                          .beta1 = settings_.beta1,
+                          .beta2 = settings_.beta2,
+                          .step_size = learning_rate / (1 - std::pow(settings_.beta1, step)),
+                          .root_scale = std::sqrt(1 - std::pow(settings_.beta2, step)),
+                          .epsilon = settings_.epsilon};
+    const torch::Tensor flat = parameter.view(-1);
+    const torch::Tensor gradient = parameter.grad().reshape(-1);
+    const torch::Tensor exp_avg = state.exp_avg.view(-1);
+    const torch::Tensor exp_avg_sq = state.exp_avg_sq.view(-1);
+    const int64_t piece = parameter.is_cpu() ? kPiece : flat.numel();
+    for (int64_t at = 0; at < flat.numel(); at += piece) {
+      const int64_t size = std::min(piece, flat.numel() - at);
+      Update(flat.narrow(0, at, size), gradient.narrow(0, at, size), exp_avg.narrow(0, at, size),
+             exp_avg_sq.narrow(0, at, size), factors);
+    }
+  }
+}
+
+void AdamW::ZeroGradients() {
+  for (torch::Tensor& parameter : parameters_) parameter.mutable_grad() = torch::Tensor();
+}
+
+io::Value AdamW::ToValue() const {
+  using io::Value;
+  Value::Pairs states;
+  Value::Items numbers;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const auto number = Value::Int(static_cast<int64_t>(i));
+    numbers.push_back(number);
+    const State& state = states_[i];
+    if (!state.exp_avg.defined()) continue;
+    const torch::Tensor step = torch::tensor(static_cast<float>(state.step));
+    states.emplace_back(
+        number, Value::Dict({{Value::String("step"), Value::Of(ToFile(step))},
+                             {Value::String("exp_avg"), Value::Of(ToFile(state.exp_avg))},
+                             {Value::String("exp_avg_sq"), Value::Of(ToFile(state.exp_avg_sq))}}));
+  }
+  const Value group =
+      Value::Dict({{Value::String("lr"), Value::Float(learning_rate_)},
+                   {Value::String("betas"),
+                    Value::Tuple({Value::Float(settings_.beta1), Value::Float(settings_.beta2)})},
+                   {Value::String("eps"), Value::Float(settings_.epsilon)},
+                   {Value::String("weight_decay"), Value::Float(settings_.weight_decay)},
+                   {Value::String("amsgrad"), Value::Bool(false)},
+                   {Value::String("foreach"), Value()},
+                   {Value::String("maximize"), Value::Bool(false)},
+                   {Value::String("capturable"), Value::Bool(false)},
+                   {Value::String("params"), Value::List(std::move(numbers))}});
+  return Value::Dict({{Value::String("state"), Value::Dict(std::move(states))},
+                      {Value::String("param_groups"), Value::List({group})}});
+}
+
+void AdamW::Restore(const io::Value& state, const std::string& place) {
+  std::vector<State> states(parameters_.size());
+  for (const auto& [key, entry] : state.Get("state").pairs()) {
+    const int64_t number = key.AsInt();
+    if (number < 0 || number >= static_cast<int64_t>(parameters_.size())) {
+      throw Error("{}: optimizer state of parameter {}, but the network has {}", place, number,
+                  parameters_.size());
+    }
+    const torch::Tensor& parameter = parameters_[static_cast<size_t>(number)];
+    State& into = states[static_cast<size_t>(number)];
+    into.step = static_cast<int64_t>(FromFile(entry.Get("step").AsTensor()).item<double>());
+    into.exp_avg = FromFile(entry.Get("exp_avg").AsTensor()).to(parameter.device());
+    into.exp_avg_sq = FromFile(entry.Get("exp_avg_sq").AsTensor()).to(parameter.device());
+    for (const torch::Tensor& moment : {into.exp_avg, into.exp_avg_sq}) {
+      if (moment.sizes() == parameter.sizes()) continue;
+      throw Error("{}: optimizer state of parameter {} has another shape than the parameter", place,
+                  number);
+    }
+  }
+  states_ = std::move(states);
+}
+
+double ClipGradients(const std::vector<torch::Tensor>& parameters, double max_norm) {
+  const torch::NoGradGuard no_grad;
+  double squares = 0;
+  for (const torch::Tensor& parameter : parameters) {
+    if (!parameter.grad().defined()) continue;
+    const double norm = parameter.grad().norm().item<double>();
+    squares += norm * norm;
+  }
+  const double norm = std::sqrt(squares);
+  if (max_norm > 0 && std::isfinite(norm) && norm > max_norm) {
+    for (const torch::Tensor& parameter : parameters) {
+      if (parameter.grad().defined()) parameter.grad().mul_(max_norm / (norm + 1e-6));
+    }
+  }
+  return norm;
+}
+
+}  // namespace kibitz::learn

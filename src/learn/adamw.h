@@ -1,0 +1,51 @@
+// AdamW (Loshchilov and Hutter, 2019) as PyTorch computes it, with its state in PyTorch's own
+// layout, so that either side can go on with the other's checkpoint.
+//
+//   AdamW optimizer(module.parameters(), settings);
+//   double norm = ClipGradients(module.parameters(), 10);
+//   optimizer.Step(rate);
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/value.h"
+#include "learn/settings/loop_settings.h"
+
+namespace kibitz::learn {
+
+class AdamW {
+ public:
+  AdamW(std::vector<torch::Tensor> parameters, const LoopSettings& settings);
+
+  // One update with the gradients there are. A parameter without one stays as it is, without decay.
+  void Step(double learning_rate);
+  // Drops the gradients.
+  void ZeroGradients();
+
+  // "optimizer_state_dict" of a checkpoint. The tensors share memory with the optimizer.
+  io::Value ToValue() const;
+  // Throws Error, naming `place`, when the state is of other parameters.
+  void Restore(const io::Value& state, const std::string& place);
+
+ private:
+  struct State {
+    int64_t step = 0;
+    torch::Tensor exp_avg;  // As the parameter; undefined before the first step.
+    torch::Tensor exp_avg_sq;
+  };
+
+  std::vector<torch::Tensor> parameters_;
+  LoopSettings settings_;
+  double learning_rate_ = 0;  // Of the last step.
+  std::vector<State> states_;
+};
+
+// The norm of all gradients together before clipping; scales them down to `max_norm` unless that is
+// 0. A norm that is no number leaves them as they are.
+double ClipGradients(const std::vector<torch::Tensor>& parameters, double max_norm);
+
+}  // namespace kibitz::learn

@@ -1,0 +1,63 @@
+// The whole of the learning side on one batch: if everything that is taught can be learned, the
+// network says it all back.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "io/parquet.h"
+#include "learn/adamw.h"
+#include "learn/runtime.h"
+#include "students/decoder/net/loss.h"
+#include "students/decoder/source.h"
+
+namespace kibitz::decoder {
+namespace {
+
+// Two searched positions of the example records.
+Batch ExampleBatch() {
+  const std::string path = KIBITZ_SOURCE_DIR "/examples/decoder/searches.parquet";
+  std::vector<Sequence> sequences;
+  for (uint64_t row : {2, 5}) {
+    Rng rng({.seed = 1, .sample = row});
+    sequences.push_back(ThinkingSequence(ReadSearch(path, row), {.max_seq_len = 300}, rng));
+  }
+  return Pack(sequences);
+}
+
+TEST(OverfitTest, OneFinetuneBatchIsLearnedByHeart) {
+  learn::SetThreads(0);
+  NetConfig config;
+  config.embed_dim = 64;
+  config.num_heads = 4;
+  config.num_layers = 3;
+  config.d_ff = 128;
+  config.max_seq_len = 300;
+  config.value_hidden_size = 32;
+  config.num_fourier_freq = 16;
+  DecoderNet net(config);
+  InitNet(net, 1);
+  const Batch batch = ExampleBatch();
+  learn::AdamW optimizer(net->parameters(), {.weight_decay = 0});
+  std::map<std::string, double> values;
+  for (int step = 0; step < 600; ++step) {
+    optimizer.ZeroGradients();
+    const Taught taught = PackedLoss(net, batch, {});
+    taught.loss.backward();
+    learn::ClipGradients(net->parameters(), 10);
+    optimizer.Step(step < 20 ? 1e-4 * (step + 1) : 2e-3);
+    for (const auto& [name, value] : NamedValues(taught.metrics, Phase::kFinetune)) {
+      values[name] = value;
+    }
+    if (values["final_move_acc"] == 1 && values["thinking_move_acc"] == 1 &&
+        values["board_acc"] > 0.995) {
+      break;
+    }
+  }
+  EXPECT_EQ(values["final_move_acc"], 1);
+  EXPECT_EQ(values["thinking_move_acc"], 1);
+  EXPECT_GT(values["board_acc"], 0.99);
+}
+
+}  // namespace
+}  // namespace kibitz::decoder

@@ -1,0 +1,179 @@
+#include "students/decoder/net/trainee.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "io/json_tree.h"
+#include "io/safetensors.h"
+#include "io/torch_file.h"
+#include "learn/autocast.h"
+#include "learn/weights.h"
+#include "students/decoder/migrate.h"
+
+namespace kibitz::decoder {
+namespace {
+
+// What a weights file says about itself.
+struct WeightsFile {
+  io::StateDict weights;
+  std::optional<nlohmann::ordered_json> model_config;
+};
+
+WeightsFile ReadWeights(const std::string& path) {
+  if (path.ends_with(".safetensors")) {
+    return {io::StateDict(io::ReadSafetensors(path).tensors, path), std::nullopt};
+  }
+  const io::Value root = io::ReadPt(path);
+  std::optional<nlohmann::ordered_json> config;
+  if (const io::Value* model = root.Find("config.model")) config = io::ToTree(*model);
+  return {io::StateDict::From(root, path), std::move(config)};
+}
+
+io::StateDict Migrated(const io::StateDict& weights, const std::string& path) {
+  Migration migration = MigrateStateDict(weights, path);
+  for (const std::string& change : migration.changes) LogInfo("{}: {}", path, change);
+  return std::move(migration.weights);
+}
+
+std::unique_ptr<Source> Open(const std::string& path, const GameSettings& settings) {
+  return path.empty() ? nullptr : OpenGames({path}, settings);
+}
+std::unique_ptr<Source> Open(const std::string& path, const ThinkingSettings& settings) {
+  return path.empty() ? nullptr : OpenSearches({path}, settings);
+}
+
+}  // namespace
+
+torch::Device DeviceOf(const std::string& name) {
+  if (name == "cpu") return torch::kCPU;
+  if (name != "cuda" && !name.starts_with("cuda:")) {
+    throw Error::Usage("device '{}' is not known; it may be cpu, cuda or cuda:N", name);
+  }
+  if (torch::cuda::is_available()) return torch::Device(name);
+  LogWarn("there is no {} here; training on the CPU", name);
+  return torch::kCPU;
+}
+
+DecoderNet LoadNet(const std::string& path, const NetConfig& otherwise) {
+  const WeightsFile file = ReadWeights(path);
+  NetConfig config = otherwise;
+  if (file.model_config) FieldsOf(config).ReadTree(*file.model_config, path);
+  DecoderNet net(config);
+  learn::LoadWeights(*net, Migrated(file.weights, path), path);
+  return net;
+}
+
+DecoderTrainee::DecoderTrainee(const TrainOptions& options)
+    : options_(options), device_(DeviceOf(options.training.device)) {
+  CheckOptions(options);
+  loss_.phase = options.phase;
+  loss_.weights = options.loss;
+  loss_.recompute_layers = options.training.gradient_checkpointing;
+  net_ = DecoderNet(options.model);
+  if (options.pretrain_checkpoint.empty()) {
+    InitNet(net_, options.training.seed);
+  } else {
+    const std::string& path = options.pretrain_checkpoint;
+    learn::LoadWeights(*net_, Migrated(ReadWeights(path).weights, path), path);
+  }
+  net_->to(device_);
+  if (options.training.use_amp && device_.is_cpu()) {
+    LogInfo("use_amp: the CPU computes in single precision");
+  }
+  const DataOptions& data = options.data;
+  if (options.phase == Phase::kPretrain) {
+    games_ = Open(data.parquet_dir, data.Games());
+  } else {
+    if (data.stream.variation_ratio < 1) games_ = Open(data.pretrain_parquet_dir, data.Games());
+    if (data.stream.variation_ratio > 0) {
+      searches_ = Open(data.variation_parquet_dir, data.Thinking());
+    }
+    val_searches_ = Open(data.val_variation_parquet_dir, data.Thinking());
+  }
+  val_games_ = Open(data.val_parquet_dir, data.Games());
+}
+
+StreamSettings DecoderTrainee::TrainingStream() const {
+  StreamSettings settings = options_.data.stream;
+  settings.seed = options_.training.seed;
+  settings.epochs = options_.training.num_epochs;
+  return settings;
+}
+
+Taught DecoderTrainee::Teach(const Batch& batch) {
+  if (device_.is_cpu()) return PackedLoss(net_, batch, loss_);
+  const learn::Autocast autocast(device_, options_.training.use_amp);
+  return PlainLoss(net_, batch, loss_, options_.data.max_seq_len);
+}
+
+bool DecoderTrainee::Learn(double scale) {
+  if (!stream_) {
+    stream_ =
+        std::make_unique<BatchStream>(games_.get(), searches_.get(), TrainingStream(), position_);
+  }
+  const std::optional<StreamBatch> next = stream_->Next();
+  if (!next) return false;
+  const Taught taught = Teach(next->batch);
+  (taught.loss * scale).backward();
+  metrics_ += taught.metrics;
+  tokens_ += static_cast<uint64_t>(next->batch.tokens());
+  position_ = next->position;
+  epoch_ = next->epoch;
+  variation_epoch_ = next->batch.variation_epoch;
+  return true;
+}
+
+learn::NamedValues DecoderTrainee::TakeMetrics() {
+  learn::NamedValues values = decoder::NamedValues(metrics_, options_.phase);
+  if (searches_) values.emplace_back("variation_epoch", static_cast<double>(variation_epoch_));
+  metrics_ = {};
+  return values;
+}
+
+learn::NamedValues DecoderTrainee::Validate() {
+  if (!val_games_ && !val_searches_) return {};
+  StreamSettings settings = options_.data.stream;
+  settings.seed = 0;  // The same samples each time.
+  settings.epochs = 1;
+  if (!val_games_) settings.variation_ratio = 1;
+  if (!val_searches_) settings.variation_ratio = 0;
+  BatchStream stream(val_games_.get(), val_searches_.get(), settings);
+  const torch::NoGradGuard no_grad;
+  Metrics metrics;
+  for (int i = 0; i < options_.data.val_batches; ++i) {
+    const std::optional<StreamBatch> next = stream.Next();
+    if (!next) break;
+    metrics += Teach(next->batch).metrics;
+  }
+  return decoder::NamedValues(metrics, options_.phase);
+}
+
+io::Value DecoderTrainee::State() const {
+  using io::Value;
+  Value::Items sums;
+  for (double number : Flatten(metrics_)) sums.push_back(Value::Float(number));
+  return Value::Dict(
+      {{Value::String("position"), Value::Int(static_cast<int64_t>(position_))},
+       {Value::String("epoch"), Value::Int(static_cast<int64_t>(epoch_))},
+       {Value::String("variation_epoch"), Value::Int(static_cast<int64_t>(variation_epoch_))},
+       {Value::String("metrics"), Value::List(std::move(sums))}});
+}
+
+void DecoderTrainee::Restore(const io::Value& state) {
+  position_ = static_cast<uint64_t>(state.Get("position").AsInt());
+  epoch_ = static_cast<uint64_t>(state.Get("epoch").AsInt());
+  variation_epoch_ = static_cast<uint64_t>(state.Get("variation_epoch").AsInt());
+  std::vector<double> sums;
+  for (const io::Value& number : state.Get("metrics").items()) sums.push_back(number.AsDouble());
+  metrics_ = Unflatten(sums);
+  stream_.reset();
+}
+
+std::vector<std::string> DecoderTrainee::headline() const {
+  if (options_.phase == Phase::kPretrain) return {"total_loss", "move_acc", "board_acc"};
+  return {"total_loss", "final_move_acc", "thinking_move_acc", "board_acc"};
+}
+
+}  // namespace kibitz::decoder

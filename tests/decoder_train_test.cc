@@ -1,0 +1,243 @@
+// Training as its users run it: whole, interrupted, killed, resumed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "io/state_dict.h"
+#include "io/torch_file.h"
+#include "tests/support/decoder_records.h"
+#include "tests/support/test_data.h"
+
+namespace kibitz {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::Ran;
+using testing::ReadWhole;
+
+const char* const kProgram = KIBITZ_BINARY_DIR "/kibitz";
+
+class DecoderTrainTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    testing::WriteGames(folder_.File("g.parquet"), {.count = 40, .max_plies = 20});
+    testing::WriteSearches(folder_.File("v.parquet"), {.count = 40});
+    testing::WriteSearches(folder_.File("val.parquet"), {.count = 6, .seed = 2});
+    std::ofstream(Config()) << R"(project_name: "test"
+run_name: "run"
+data:
+  pretrain_parquet_dir: ")" << folder_.File("g.parquet")
+                            << R"("
+  variation_parquet_dir: ")" << folder_.File("v.parquet")
+                            << R"("
+  val_variation_parquet_dir: ")"
+                            << folder_.File("val.parquet") << R"("
+  val_batches: 1
+  batch_size: 2
+  num_workers: 4
+  max_seq_len: 300
+  variation_ratio: 0.5
+  max_variations: 3
+  max_depth: 5
+  tau_base: 0.3
+  tau_alpha: 1.0
+model:
+  embed_dim: 16
+  num_heads: 2
+  num_layers: 2
+  max_seq_len: 300
+  d_ff: 24
+  n_buckets: 20
+  wl_sigma: 0.4
+  value_hidden_size: 16
+  num_fourier_freq: 8
+training:
+  learning_rate: 1.0e-3
+  weight_decay: 0.1
+  gradient_accumulation_steps: 2
+  num_epochs: 0
+  max_steps: 60
+  warmup_steps: 10
+  use_amp: true
+  log_every_n_steps: 5
+  save_every_n_steps: 4
+  threads: 1
+  checkpoint_dir: ")" << folder_.path()
+                            << R"("
+loss:
+  final_move_weight: 5.0
+  thinking_move_weight: 2.0
+  board_weight: 1.0
+  wl_weight: 1.0
+  d_weight: 1.0
+)";
+  }
+
+  std::string Config() const { return folder_.File("config.yaml"); }
+  std::vector<std::string> Command(const std::string& run,
+                                   std::vector<std::string> more = {}) const {
+    std::vector<std::string> words = {kProgram,     "decoder", "finetune", "--config", Config(),
+                                      "--run-name", run,       "--json",   "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  // The weights of a run's last checkpoint.
+  io::StateDict Weights(const std::string& run, int64_t step) const {
+    const std::string path = folder_.File(fmt::format("{}/checkpoint_step_{:09}.pt", run, step));
+    return io::StateDict::From(io::ReadPt(path), path);
+  }
+  void ExpectSameRuns(const std::string& a, const std::string& b) const {
+    EXPECT_EQ(ReadWhole(folder_.File(a + "/metrics.jsonl")),
+              ReadWhole(folder_.File(b + "/metrics.jsonl")));
+    const io::StateDict ours = Weights(a, 60);
+    const io::StateDict theirs = Weights(b, 60);
+    ASSERT_EQ(ours.tensors().size(), theirs.tensors().size());
+    for (size_t i = 0; i < ours.tensors().size(); ++i) {
+      EXPECT_EQ(io::Value::Of(ours.tensors()[i].tensor), io::Value::Of(theirs.tensors()[i].tensor))
+          << ours.tensors()[i].name;
+    }
+  }
+
+  testing::TempFolder folder_;
+};
+
+// Starts the command and kills it after a while; false when it had ended by itself.
+bool KilledAfter(const std::vector<std::string>& words, std::chrono::milliseconds wait) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<char*> arguments;
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    (void)freopen("/dev/null", "w", stdout);
+    (void)freopen("/dev/null", "w", stderr);
+    execv(arguments[0], arguments.data());
+    _exit(127);
+  }
+  std::this_thread::sleep_for(wait);
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status);
+}
+
+TEST_F(DecoderTrainTest, KilledTwentyTimesItEndsAsIfNeverDisturbed) {
+  const auto start = std::chrono::steady_clock::now();
+  const Ran whole = testing::RunCommand(Command("whole"));
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const auto took = std::chrono::steady_clock::now() - start;
+  EXPECT_EQ(json::parse(whole.out)["steps"], 60);
+  EXPECT_TRUE(testing::Exists(folder_.File("whole/best.pt")));
+  Rng rng({.seed = 20});
+  int kills = 0;
+  for (int i = 0; i < 20; ++i) {
+    const double share = rng.Uniform();
+    const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(took * share);
+    kills += KilledAfter(Command("killed"), wait) ? 1 : 0;
+    if (testing::Exists(folder_.File("killed/checkpoint_step_000000060.pt"))) {
+      // Done too early to be killed 20 times: on with another run.
+      ExpectSameRuns("whole", "killed");
+      std::filesystem::remove_all(folder_.File("killed"));
+    }
+  }
+  EXPECT_GE(kills, 15);
+  const Ran last = testing::RunCommand(Command("killed"));
+  ASSERT_EQ(last.code, 0) << last.err;
+  ExpectSameRuns("whole", "killed");
+}
+
+TEST_F(DecoderTrainTest, StopsOnCtrlCAndByLimitsAndGoesOn) {
+  const Ran whole = testing::RunCommand(Command("whole"));
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Ran some = testing::RunCommand(Command("parts", {"--max-steps", "17"}));
+  ASSERT_EQ(some.code, 0) << some.err;
+  EXPECT_EQ(json::parse(some.out)["stopped"], "all steps done");
+  const Ran more = testing::RunCommand(Command("parts", {"--max-seconds", "0.05"}));
+  ASSERT_EQ(more.code, 0) << more.err;
+  EXPECT_EQ(json::parse(more.out)["stopped"], "stopped at the time limit");
+  EXPECT_EQ(json::parse(more.out)["resumed"], true);
+  const Ran rest = testing::RunCommand(Command("parts"));
+  ASSERT_EQ(rest.code, 0) << rest.err;
+  ExpectSameRuns("whole", "parts");
+}
+
+TEST_F(DecoderTrainTest, PretrainsAndFinetunesFromThere) {
+  const Ran games = testing::RunCommand({kProgram,
+                                         "decoder",
+                                         "pretrain",
+                                         "--parquet-dir",
+                                         folder_.File("g.parquet"),
+                                         "--embed-dim",
+                                         "16",
+                                         "--num-heads",
+                                         "2",
+                                         "--num-layers",
+                                         "2",
+                                         "--d-ff",
+                                         "24",
+                                         "--n-buckets",
+                                         "20",
+                                         "--value-hidden-size",
+                                         "16",
+                                         "--num-fourier-freq",
+                                         "8",
+                                         "--max-steps",
+                                         "3",
+                                         "--threads",
+                                         "1",
+                                         "--batch-size",
+                                         "2",
+                                         "--checkpoint-dir",
+                                         folder_.path(),
+                                         "--json",
+                                         "--quiet",
+                                         "--model.max-seq-len",
+                                         "300"});
+  ASSERT_EQ(games.code, 0) << games.err;
+  const std::string checkpoint = json::parse(games.out)["checkpoint"];
+  const Ran tuned = testing::RunCommand(
+      Command("tuned", {"--pretrain-checkpoint", checkpoint, "--max-steps", "2"}));
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+}
+
+TEST_F(DecoderTrainTest, MistakesAreExplained) {
+  const auto error = [&](std::vector<std::string> more) {
+    return testing::RunCommand(Command("x", std::move(more))).err;
+  };
+  EXPECT_THAT(error({"--variation-parquet-dir", "/nowhere"}), HasSubstr("/nowhere"));
+  EXPECT_THAT(error({"--max-seq-len", "100"}), HasSubstr("say which"));
+  EXPECT_THAT(error({"--data.max-seq-len", "500"}), HasSubstr("model.max_seq_len only 300"));
+  EXPECT_THAT(error({"--learning-rat", "1"}), HasSubstr("did you mean --training.learning-rate?"));
+  EXPECT_THAT(error({"--num-heads", "3"}), HasSubstr("num_heads"));
+  EXPECT_THAT(error({"--device", "tpu"}), HasSubstr("cpu, cuda"));
+  ASSERT_EQ(testing::RunCommand(Command("y", {"--max-steps", "1"})).code, 0);
+  EXPECT_THAT(testing::RunCommand(Command("y", {"--embed-dim", "32"})).err,
+              HasSubstr("model.embed_dim 16, the config says 32"));
+}
+
+TEST(DecoderMigrateTest, MigratesOlderCheckpoints) {
+  const testing::TempFolder folder;
+  const std::string legacy = testing::GoldenPath("decoder/migrate/legacy.pt");
+  for (const char* name : {"new.pt", "new.safetensors"}) {
+    const Ran ran =
+        testing::RunCommand({kProgram, "decoder", "migrate", legacy, folder.File(name), "--json"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_FALSE(json::parse(ran.out)["changes"].empty());
+  }
+  const Ran again = testing::RunCommand(
+      {kProgram, "decoder", "migrate", folder.File("new.pt"), folder.File("b.pt"), "--json"});
+  EXPECT_TRUE(json::parse(again.out)["changes"].empty());
+}
+
+}  // namespace
+}  // namespace kibitz
