@@ -3,8 +3,11 @@
 
 #include "cli/command.h"
 #include "cli/train/train_commands.h"
+#include "learn/runtime.h"
 
 int main(int argc, char** argv) {
+  kibitz::learn::WaitPassively(argv);
+  kibitz::learn::KeepFreedMemory();
   const std::vector<std::string> words(argv + 1, argv + argc);
   const std::vector<kibitz::cli::Command> commands = {kibitz::cli::TrainCheckHere(),
                                                       kibitz::cli::DecoderPretrainHere(),
