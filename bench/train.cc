@@ -1,12 +1,15 @@
 // A training step of the decoder, forth and back: packed beside plain and padded, in turns, on the
-// same batches. Sequences are made up, with real lengths; f32, all cores.
+// same batches of the example records; f32, all cores.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <torch/torch.h>
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -15,7 +18,7 @@
 #include "learn/lanes.h"
 #include "learn/runtime.h"
 #include "students/decoder/net/loss.h"
-#include "tests/support/made_sequences.h"
+#include "students/decoder/source.h"
 
 namespace kibitz::bench {
 namespace {
@@ -126,14 +129,34 @@ NetConfig Config(int width, int heads, int layers, int hidden) {
   return config;
 }
 
+// Samples of the example records, one after another.
+class Examples {
+ public:
+  Examples(std::unique_ptr<decoder::Source> source, const char* purpose)
+      : source_(std::move(source)), purpose_(Purpose(purpose)) {}
+
+  decoder::Sequence Next() {
+    const auto unit = source_->Load(0);
+    while (!unit->Usable(next_ % source_->unit_sizes()[0])) ++next_;
+    Rng rng({.seed = 1, .sample = next_, .purpose = purpose_});
+    return unit->Make(next_++ % source_->unit_sizes()[0], rng);
+  }
+
+ private:
+  std::unique_ptr<decoder::Source> source_;
+  uint64_t purpose_;
+  uint64_t next_ = 0;
+};
+
 // `count` sequences of which the share `ratio` thinks, in batches.
 std::vector<Batch> MakeBatches(const Size& size, double ratio, int count) {
-  Rng rng({.seed = 1, .purpose = Purpose("bench train")});
-  const testing::MadeOptions options{.max_seq_len = size.config.max_seq_len};
+  const std::string folder = KIBITZ_SOURCE_DIR "/examples/decoder/";
+  Examples games(decoder::OpenGames({folder + "games.parquet"}, {}), "games");
+  Examples searches(decoder::OpenSearches({folder + "searches.parquet"}, {}), "searches");
   std::vector<decoder::Sequence> sequences;
   for (int i = 0; i < count; ++i) {
-    const bool thinking = std::floor((i + 1) * ratio + 1e-9) > std::floor(i * ratio + 1e-9);
-    sequences.push_back(thinking ? MadeThinking(options, rng) : MadeGame(options, rng));
+    const bool thinks = std::floor((i + 1) * ratio + 0.5) > std::floor(i * ratio + 0.5);
+    sequences.push_back(thinks ? searches.Next() : games.Next());
   }
   std::vector<Batch> batches;
   for (size_t i = 0; i < sequences.size(); i += static_cast<size_t>(size.sequences_a_batch)) {
@@ -204,7 +227,7 @@ void BenchSteps(Bench& bench, const Size& size, DecoderNet& net, double ratio, d
     packed.push_back(last_packed.seconds);
     plain.push_back(last_plain.seconds);
   }
-  const std::string name = fmt::format("{}, {} of {} think", size.name, ratio, plan.sequences);
+  const std::string name = fmt::format("{}, ratio {}", size.name, ratio);
   if (std::abs(last_packed.loss - last_plain.loss) > 1e-4 * std::abs(last_plain.loss)) {
     bench.Fail(
         fmt::format("{}: loss {} packed, {} plain", name, last_packed.loss, last_plain.loss));
@@ -220,7 +243,7 @@ void BenchSteps(Bench& bench, const Size& size, DecoderNet& net, double ratio, d
                 .signature = signature.value(),
                 .promised_ratio = size.promised_ratio});
   // Each product forth is two operations, and two more products back.
-  bench.Report({.name = fmt::format("{}, needed FLOPs", size.name),
+  bench.Report({.name = name + ", FLOPs needed",
                 .value = 6 * products / Median(packed) / 1e9,
                 .unit = "GFLOP/s",
                 .yardstick = peak / 1e9,
@@ -247,7 +270,7 @@ int Main(int argc, char** argv) {
     for (const double ratio : {1.0, 0.2}) {
       if (bench.quick() && is_real && ratio < 1) continue;
       const Rounds rounds = is_real ? Rounds{.sequences = bench.quick() ? 1 : 5}
-                                    : Rounds{.sequences = bench.quick() ? 5 : 10,
+                                    : Rounds{.sequences = bench.quick() ? 3 : 10,
                                              .warm_up = 1,
                                              .rounds = bench.quick() ? 1 : 3};
       BenchSteps(bench, size, net, ratio, peak, rounds);

@@ -7,12 +7,10 @@
 #include <string>
 
 #include "learn/runtime.h"
-#include "tests/support/made_sequences.h"
+#include "students/decoder/stream.h"
 
 namespace kibitz::decoder {
 namespace {
-
-using testing::MadeSequences;
 
 NetConfig SmallConfig(int layers) {
   return {.embed_dim = 64,
@@ -25,9 +23,16 @@ NetConfig SmallConfig(int layers) {
           .num_fourier_freq = 8};
 }
 
-Batch MadeBatch(int sequences, double variation_ratio, uint64_t seed) {
-  Rng rng({.seed = seed});
-  return Pack(MadeSequences(sequences, variation_ratio, {.max_seq_len = 512, .max_depth = 2}, rng));
+// Of the example records; some boards are left out of the games.
+Batch ExampleBatch(int sequences, double variation_ratio, uint64_t seed) {
+  const std::string folder = KIBITZ_SOURCE_DIR "/examples/decoder/";
+  const auto games =
+      OpenGames({folder + "games.parquet"}, {.max_seq_len = 512, .skip_board_prob = 0.2});
+  const auto searches =
+      OpenSearches({folder + "searches.parquet"}, {.max_seq_len = 512, .max_depth = 2});
+  BatchStream stream(games.get(), searches.get(),
+                     {.seed = seed, .batch_size = sequences, .variation_ratio = variation_ratio});
+  return stream.Next()->batch;
 }
 
 struct Step {
@@ -76,7 +81,7 @@ TEST(LossTest, PackedIsPlain) {
     DecoderNet net(SmallConfig(layers));
     InitNet(net, 1);
     for (const double ratio : {0.0, 0.5, 1.0}) {
-      const Batch batch = MadeBatch(3, ratio, static_cast<uint64_t>(layers));
+      const Batch batch = ExampleBatch(3, ratio, static_cast<uint64_t>(layers));
       for (const Phase phase : {Phase::kPretrain, Phase::kFinetune}) {
         if (phase == Phase::kPretrain && ratio > 0) continue;
         SCOPED_TRACE(fmt::format("{} layers, ratio {}, phase {}", layers, ratio, int(phase)));
@@ -91,7 +96,7 @@ TEST(LossTest, PackedIsPlain) {
 TEST(LossTest, AnyNumberOfThreads) {
   DecoderNet net(SmallConfig(3));
   InitNet(net, 2);
-  const Batch batch = MadeBatch(4, 0.5, 9);
+  const Batch batch = ExampleBatch(4, 0.5, 9);
   learn::SetThreads(1);
   const Step one = StepOf(Version::kPacked, net, batch, {});
   learn::SetThreads(2);
@@ -101,7 +106,7 @@ TEST(LossTest, AnyNumberOfThreads) {
 TEST(LossTest, RecomputedLayersChangeNothing) {
   DecoderNet net(SmallConfig(3));
   InitNet(net, 2);
-  const Batch batch = MadeBatch(2, 0.5, 9);
+  const Batch batch = ExampleBatch(2, 0.5, 9);
   const Step kept = StepOf(Version::kPacked, net, batch, {});
   const Step again = StepOf(Version::kPacked, net, batch, {.recompute_layers = true});
   ExpectSame(again, kept);
@@ -111,28 +116,9 @@ TEST(LossTest, WorksWithoutGradients) {
   const torch::NoGradGuard no_grad;
   DecoderNet net(SmallConfig(2));
   InitNet(net, 2);
-  const Taught taught = PackedLoss(net, MadeBatch(2, 0.5, 9), {});
+  const Taught taught = PackedLoss(net, ExampleBatch(2, 0.5, 9), {});
   EXPECT_FALSE(taught.loss.requires_grad());
   EXPECT_GT(taught.metrics.total_loss.Value(), 0);
-}
-
-TEST(LossTest, LearnsOneBatchByHeart) {
-  learn::SetThreads(2);
-  DecoderNet net(SmallConfig(2));
-  InitNet(net, 3);
-  const Batch batch = MadeBatch(1, 1.0, 4);
-  torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(3e-3));
-  Metrics last;
-  for (int step = 0; step < 200; ++step) {
-    adam.zero_grad();
-    const Taught taught = PackedLoss(net, batch, {});
-    taught.loss.backward();
-    adam.step();
-    last = taught.metrics;
-  }
-  EXPECT_EQ(last.final_move_acc.Value(), 1);
-  EXPECT_EQ(last.thinking_move_acc.Value(), 1);
-  EXPECT_GT(last.board_acc.Value(), 0.95);
 }
 
 }  // namespace
