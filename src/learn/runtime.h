@@ -17,9 +17,9 @@ void SetThreads(int threads);
 // when there is nothing to do.
 void WaitPassively(char** argv);
 
-// Keeps freed memory in the process for the next step, which wants blocks of the same sizes: getting
-// them from the kernel each time took a third of a training step. Nothing where the C library is not
-// glibc.
+// Keeps freed memory in the process for the next step, which wants blocks of the same sizes:
+// getting them from the kernel each time took a third of a training step. Nothing where the C
+// library is not glibc.
 void KeepFreedMemory();
 
 // While it lives, OpenBLAS computes each matrix product on the calling thread: for code that splits
