@@ -1,11 +1,13 @@
 // A training step of the decoder, forth and back: packed beside plain and padded, in turns, on the
-// same batches of the example records; f32, all cores.
+// same batches: legal random play with random values, as long as real games and thoughts. f32, all
+// cores.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <torch/torch.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -19,6 +21,7 @@
 #include "learn/runtime.h"
 #include "students/decoder/net/loss.h"
 #include "students/decoder/source.h"
+#include "tests/support/decoder_records.h"
 
 namespace kibitz::bench {
 namespace {
@@ -129,10 +132,10 @@ NetConfig Config(int width, int heads, int layers, int hidden) {
   return config;
 }
 
-// Samples of the example records, one after another.
-class Examples {
+// Samples of a file, one after another.
+class Samples {
  public:
-  Examples(std::unique_ptr<decoder::Source> source, const char* purpose)
+  Samples(std::unique_ptr<decoder::Source> source, const char* purpose)
       : source_(std::move(source)), purpose_(Purpose(purpose)) {}
 
   decoder::Sequence Next() {
@@ -148,11 +151,21 @@ class Examples {
   uint64_t next_ = 0;
 };
 
+// Made once; the name tells what is in it.
+template <typename Write>
+std::string MadeFile(const std::string& kind, const Write& write) {
+  constexpr testing::RecordPlan kPlan{.count = 100};
+  const std::string path =
+      fmt::format("{}/decoder-{}-v1-{}.parquet", MadeDataFolder(), kind, kPlan.count);
+  if (!std::filesystem::exists(path)) write(path, kPlan, {});
+  return path;
+}
+
 // `count` sequences of which the share `ratio` thinks, in batches.
 std::vector<Batch> MakeBatches(const Size& size, double ratio, int count) {
-  const std::string folder = KIBITZ_SOURCE_DIR "/examples/decoder/";
-  Examples games(decoder::OpenGames({folder + "games.parquet"}, {}), "games");
-  Examples searches(decoder::OpenSearches({folder + "searches.parquet"}, {}), "searches");
+  Samples games(decoder::OpenGames({MadeFile("games", testing::WriteGames)}, {}), "games");
+  Samples searches(decoder::OpenSearches({MadeFile("searches", testing::WriteSearches)}, {}),
+                   "searches");
   std::vector<decoder::Sequence> sequences;
   for (int i = 0; i < count; ++i) {
     const bool thinks = std::floor((i + 1) * ratio + 0.5) > std::floor(i * ratio + 0.5);

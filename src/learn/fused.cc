@@ -17,9 +17,8 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Rows of one piece of work. Matrix products want many rows for each pass over the weights.
+// Rows of one piece of work, for sums over rows: the same with any number of threads.
 constexpr int64_t kRowsOfSums = 256;
-constexpr int64_t kRowsOfProducts = 512;
 // Numbers of one piece of elementwise work.
 constexpr int64_t kNumbers = 1 << 15;
 
@@ -144,32 +143,66 @@ struct SwiGluFunction : torch::autograd::Function<SwiGluFunction> {
   }
 };
 
-// out = a * b, or out += a * b, split by rows.
-void Multiply(Tensor& out, const Tensor& a, const Tensor& b, bool add) {
-  const int64_t rows = out.size(0);
-  // At least eight pieces where rows allow: an even share for 2, 4 or 8 threads.
-  const int64_t piece = std::clamp<int64_t>((rows / 8 + 15) / 16 * 16, 64, kRowsOfProducts);
-  ForEachPiece(rows, piece, [&](int64_t begin, int64_t end) {
-    auto part = out.narrow(0, begin, end - begin);
-    if (add) {
-      part.addmm_(a.narrow(0, begin, end - begin), b);
-    } else {
-      at::mm_out(part, a.narrow(0, begin, end - begin), b);
-    }
-  });
-}
+// Matrix products to compute, in pieces that threads take in any order.
+class Products {
+ public:
+  using Factors = std::vector<std::pair<Tensor, Tensor>>;
 
-Tensor Product(const Tensor& a, const Tensor& b) {
-  auto out = torch::empty({a.size(0), b.size(1)}, a.options());
-  Multiply(out, a, b, /*add=*/false);
-  return out;
+  // out = the sum of the products, or out plus it.
+  void Add(const Tensor& out, const Factors& factors, bool onto = false) {
+    const int64_t rows = out.size(0);
+    const int64_t piece = PieceRows(rows);
+    for (int64_t begin = 0; begin < rows; begin += piece) {
+      pieces_.push_back({out, factors, onto, begin, std::min(piece, rows - begin)});
+    }
+  }
+  void Compute() const {
+    ForEachTask(static_cast<int64_t>(pieces_.size()), [this](int64_t index) {
+      const Piece& piece = pieces_[static_cast<size_t>(index)];
+      auto out = piece.out.narrow(0, piece.begin, piece.rows);
+      bool onto = piece.onto;
+      for (const auto& [a, b] : piece.factors) {
+        const auto part = a.narrow(0, piece.begin, piece.rows);
+        onto ? out.addmm_(part, b) : at::mm_out(out, part, b);
+        onto = true;
+      }
+    });
+  }
+
+ private:
+  struct Piece {
+    Tensor out;
+    Factors factors;
+    bool onto;
+    int64_t begin;
+    int64_t rows;
+  };
+
+  // An even number of pieces, of 384 rows and more where there are so many: for each piece the
+  // library copies all of the right factor in an order of its own. Whatever the number of threads:
+  // where rows are cut decides in which order the library sums.
+  static int64_t PieceRows(int64_t rows) {
+    const int64_t pieces = 2 * std::max<int64_t>(1, rows / 768);
+    return std::max<int64_t>(16, ((rows + pieces - 1) / pieces + 15) / 16 * 16);
+  }
+
+  std::vector<Piece> pieces_;
+};
+
+Tensor Empty(int64_t rows, int64_t columns, const Tensor& like) {
+  return torch::empty({rows, columns}, like.options());
 }
 
 struct ProjectFunction : torch::autograd::Function<ProjectFunction> {
   static variable_list forward(AutogradContext* ctx, const Tensor& x_in, at::TensorList weights) {
     const Tensor x = Plain(x_in);
     variable_list outputs;
-    for (const Tensor& weight : weights) outputs.push_back(Product(x, weight.t()));
+    Products products;
+    for (const Tensor& weight : weights) {
+      outputs.push_back(Empty(x.size(0), weight.size(0), x));  // (R, N)
+      products.Add(outputs.back(), {{x, weight.t()}});
+    }
+    products.Compute();
     variable_list saved = weights.vec();
     saved.push_back(x);
     ctx->save_for_backward(std::move(saved));
@@ -179,13 +212,17 @@ struct ProjectFunction : torch::autograd::Function<ProjectFunction> {
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
     const Tensor& x = saved.back();
-    auto dx = torch::empty_like(x);  // (R, D)
-    variable_list results = {dx};
+    variable_list results = {torch::empty_like(x)};  // (R, D)
+    Products::Factors to_x;
+    Products products;
     for (size_t i = 0; i < gradients.size(); ++i) {
-      const Tensor dy = Plain(gradients[i]);  // (R, N)
-      Multiply(dx, dy, saved[i], /*add=*/i > 0);
-      results.push_back(Product(dy.t(), x));  // (N, D)
+      const Tensor dy = Plain(gradients[i]);               // (R, N)
+      results.push_back(Empty(dy.size(1), x.size(1), x));  // (N, D)
+      products.Add(results.back(), {{dy.t(), x}});
+      to_x.emplace_back(dy, saved[i]);
     }
+    products.Add(results[0], to_x);
+    products.Compute();
     return results;
   }
 };
@@ -195,15 +232,23 @@ struct AddProjectedFunction : torch::autograd::Function<AddProjectedFunction> {
                         const Tensor& weight) {
     const Tensor x = Plain(x_in);
     auto out = onto.clone(at::MemoryFormat::Contiguous);  // (R, N)
-    Multiply(out, x, weight.t(), /*add=*/true);
+    Products products;
+    products.Add(out, {{x, weight.t()}}, /*onto=*/true);
+    products.Compute();
     ctx->save_for_backward({x, weight});
     return out;
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
-    const Tensor dy = Plain(gradients[0]);  // (R, N)
-    return {dy, Product(dy, saved[1]), Product(dy.t(), saved[0])};
+    const Tensor dy = Plain(gradients[0]);       // (R, N)
+    auto dx = torch::empty_like(saved[0]);       // (R, D)
+    auto dweight = torch::empty_like(saved[1]);  // (N, D)
+    Products products;
+    products.Add(dx, {{dy, saved[1]}});
+    products.Add(dweight, {{dy.t(), saved[0]}});
+    products.Compute();
+    return {dy, dx, dweight};
   }
 };
 
