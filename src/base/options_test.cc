@@ -86,7 +86,8 @@ TEST(OptionsTest, NoPrefixTurnsOff) {
 
 TEST(OptionsTest, WrongFlagsSayWhatToDo) {
   EXPECT_THAT(UsageError({"--batchsize", "3"}), HasSubstr("did you mean --batch-size?"));
-  EXPECT_THAT(UsageError({"--model.embed-dimm", "30"}), HasSubstr("did you mean --model.embed-dim?"));
+  EXPECT_THAT(UsageError({"--model.embed-dimm", "30"}),
+              HasSubstr("did you mean --model.embed-dim?"));
   EXPECT_THAT(UsageError({"--qqqq"}), HasSubstr("--help"));
   EXPECT_THAT(UsageError({"-x"}), HasSubstr("unknown flag '-x'"));
   EXPECT_THAT(UsageError({"--batch-size", "0"}),

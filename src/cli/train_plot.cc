@@ -2,8 +2,10 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "io/curve_plot.h"
@@ -34,9 +36,13 @@ int Run(const PlotOptions& options, const Context& context) {
   const fs::path log = folder ? fs::path(options.run) / "metrics.jsonl" : fs::path(options.run);
   const std::string out =
       options.out.empty() ? (log.parent_path() / "curves.svg").string() : options.out;
+  std::vector<std::string> metrics;
+  for (const std::string& names : options.metrics) {
+    for (std::string_view name : Split(names, ',')) metrics.emplace_back(name);
+  }
   const io::Curves curves = io::ReadCurves(log);
   io::WriteCurves(out, curves,
-                  {.metrics = options.metrics,
+                  {.metrics = std::move(metrics),
                    .title = fs::absolute(log).lexically_normal().parent_path().filename()});
   if (context.json) {
     PrintJson({{"out", out}, {"curves", curves.size()}});

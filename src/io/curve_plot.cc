@@ -35,9 +35,9 @@ struct Range {
   double Share(double value) const { return high > low ? (value - low) / (high - low) : 0.5; }
 };
 
-// The distance between round numbers that cuts the range into about four parts.
+// The distance between round numbers that cuts the range into three to six parts.
 double RoundStep(const Range& range) {
-  const double rough = std::max(range.high - range.low, 1e-12) / 4;
+  const double rough = std::max(range.high - range.low, 1e-12) / 6;
   const double power = std::pow(10, std::floor(std::log10(rough)));
   for (double factor : {1.0, 2.0, 5.0}) {
     if (rough <= factor * power) return factor * power;

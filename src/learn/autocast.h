@@ -1,5 +1,5 @@
-// Mixed precision on CUDA while it lives: matrix products in bfloat16, whose range needs no scaling of
-// the loss. Does nothing elsewhere.
+// Mixed precision on CUDA while it lives: matrix products in bfloat16, whose range needs no scaling
+// of the loss. Does nothing elsewhere.
 #pragma once
 
 #include <torch/torch.h>
