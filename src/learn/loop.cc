@@ -82,7 +82,7 @@ class Run {
   }
 
   void Update() {
-    learning_rate_ = LearningRateAt(settings_, report_.steps, settings_.max_steps);
+    learning_rate_ = LearningRateAt(settings_, report_.steps, TotalSteps());
     const double norm = ClipGradients(parameters_, settings_.max_grad_norm);
     if (std::isfinite(norm)) {
       gradient_norm_ = norm;
@@ -223,6 +223,12 @@ class Run {
     progress_.SetNote(note);
   }
 
+  // Steps of the whole run as far as is known: for the schedule and the time left.
+  int64_t TotalSteps() const {
+    const int64_t limit = settings_.max_steps;
+    const int64_t planned = options_.planned_steps;
+    return limit > 0 && planned > 0 ? std::min(limit, planned) : std::max(limit, planned);
+  }
   double Seconds() const { return seconds_before_ + SecondsSince(start_); }
   double UnitsPerSecond() const {
     return static_cast<double>(trainee_.units_done()) / std::max(1e-9, SecondsSince(start_));
@@ -245,8 +251,8 @@ class Run {
   std::optional<double> best_;
   int64_t saved_step_ = -1;
   int64_t skipped_in_a_row_ = 0;
-  Progress progress_{
-      "steps", static_cast<uint64_t>(std::max<int64_t>(0, settings_.max_steps - report_.steps))};
+  Progress progress_{"steps",
+                     static_cast<uint64_t>(std::max<int64_t>(0, TotalSteps() - report_.steps))};
 };
 
 }  // namespace

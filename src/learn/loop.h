@@ -53,7 +53,8 @@ struct RunOptions {
   LoopSettings settings;
   nlohmann::ordered_json config;  // Kept in every checkpoint.
   std::string name = "run";
-  bool fresh = false;  // Start anew in a folder that has a run; its files are removed first.
+  int64_t planned_steps = 0;  // That the epochs take, about; 0: not known.
+  bool fresh = false;         // Start anew in a folder that has a run; its files are removed first.
 };
 
 enum class Stopped { kFinished, kMaxSteps, kMaxSeconds, kInterrupted };

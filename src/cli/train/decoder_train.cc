@@ -102,6 +102,7 @@ int Train(TrainOptions options, const Context& context) {
   const learn::RunReport report = learn::Train(trainee, {.settings = options.training,
                                                          .config = config,
                                                          .name = options.run_name,
+                                                         .planned_steps = trainee.PlannedSteps(),
                                                          .fresh = options.fresh});
   PrintReport(report, trainee, context);
   return 0;

@@ -1,5 +1,7 @@
 #include "students/decoder/net/trainee.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -93,6 +95,18 @@ DecoderTrainee::DecoderTrainee(const TrainOptions& options)
     val_searches_ = Open(data.val_variation_parquet_dir, data.Thinking());
   }
   val_games_ = Open(data.val_parquet_dir, data.Games());
+}
+
+int64_t DecoderTrainee::PlannedSteps() const {
+  const double ratio = options_.data.stream.variation_ratio;
+  // The source that lasts longer makes the epoch.
+  double samples = 0;
+  if (games_) samples = static_cast<double>(games_->size()) / (1 - ratio);
+  if (searches_) samples = std::max(samples, static_cast<double>(searches_->size()) / ratio);
+  const auto in_step = static_cast<double>(options_.training.gradient_accumulation_steps) *
+                       options_.data.stream.batch_size;
+  return static_cast<int64_t>(
+      std::ceil(samples * static_cast<double>(options_.training.num_epochs) / in_step));
 }
 
 StreamSettings DecoderTrainee::TrainingStream() const {

@@ -27,6 +27,9 @@ class DecoderTrainee : public learn::Trainee {
   const Source* games() const { return games_.get(); }
   const Source* searches() const { return searches_.get(); }
 
+  // Steps that all epochs take, about (bad rows are counted in); 0 without a limit of epochs.
+  int64_t PlannedSteps() const;
+
   torch::nn::Module& module() override { return *net_; }
   bool Learn(double scale) override;
   learn::NamedValues TakeMetrics() override;
