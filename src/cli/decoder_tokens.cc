@@ -41,6 +41,7 @@ Json Answer(const Board& board) {
 
 int ShowPosition(const std::vector<int>& ids, const Context& context) {
   std::vector<TokenId> tokens;
+  tokens.reserve(ids.size());
   for (int id : ids) tokens.push_back(static_cast<TokenId>(id));
   const Board board = decoder::BoardOf(tokens).OrThrow("--ids");
   if (context.json) {

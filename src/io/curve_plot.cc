@@ -190,11 +190,12 @@ void WriteCurves(const std::string& path, const Curves& curves, const PlotOption
   bool validated = false;
   for (size_t i = 0; i < metrics.size(); ++i) {
     const Points* val = Find(curves, "val/" + metrics[i]);
+    const size_t row = i / kColumns;
     validated = validated || val != nullptr;
-    svg += Panel(kWidth * static_cast<double>(i % kColumns),
-                 head + kHeight * static_cast<double>(i / kColumns), metrics[i],
-                 Find(curves, "train/" + metrics[i]), val)
-               .Svg();
+    svg +=
+        Panel(kWidth * static_cast<double>(i % kColumns), head + kHeight * static_cast<double>(row),
+              metrics[i], Find(curves, "train/" + metrics[i]), val)
+            .Svg();
   }
   const double foot = height - 10;
   svg += fmt::format(

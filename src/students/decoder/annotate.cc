@@ -20,9 +20,9 @@ std::vector<Annotation> Annotate(const Sequence& sequence) {
     Annotation& at = result[i];
     at.position = static_cast<int32_t>(i);
     at.token = sequence.ids[i];
-    const int target = sequence.board_targets[i];
+    const int8_t target = sequence.board_targets[i];
     if (target == kIgnore) continue;
-    at.board_target = target;
+    at.board_target = static_cast<int>(target);
     at.overridden = i + 1 >= result.size() || BoardIndex(sequence.ids[i + 1]) != target;
   }
   const auto at = [&](int32_t position) -> Annotation& {

@@ -228,7 +228,7 @@ TEST(SourceTest, ReadSearchFindsARow) {
   const std::string path = folder.File("v.parquet");
   std::vector<std::string> fens;
   WriteSearches(path, {.count = 5000}, [&](SearchRecord& record) { fens.push_back(record.fen); });
-  for (uint64_t row : {0, 1, 2047, 2048, 4999}) {
+  for (uint64_t row : {0U, 1U, 2047U, 2048U, 4999U}) {
     RowProblems problems;
     EXPECT_EQ(ReadSearch(path, row).root, chess::ParseFen(fens[row]).OrThrow(""));
   }

@@ -20,7 +20,7 @@ using kibitz::testing::TempFolder;
 class StreamTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (uint64_t file : {1, 2}) {
+    for (uint64_t file : {1U, 2U}) {
       const std::string name = std::to_string(file) + ".parquet";
       int row = 0;
       kibitz::testing::WriteGames(folder_.File("g" + name),
@@ -79,7 +79,7 @@ TEST_F(StreamTest, SameBatchesForAnyNumberOfThreads) {
 
 TEST_F(StreamTest, GoesOnFromAnyBatch) {
   const auto expected = Take(settings_, 120);
-  for (size_t done : {1, 17, 60, 119}) {
+  for (size_t done : {1U, 17U, 60U, 119U}) {
     const auto rest = Take(settings_, 120 - done, expected[done - 1].position);
     ExpectSame(rest, {expected.begin() + static_cast<std::ptrdiff_t>(done), expected.end()});
   }

@@ -143,10 +143,11 @@ uint64_t EstimateMemory(const TrainOptions& options) {
   const auto f = static_cast<uint64_t>(c.d_ff);
   const uint64_t tokens = static_cast<uint64_t>(options.data.stream.batch_size) *
                           static_cast<uint64_t>(options.data.max_seq_len);
-  // Two streams of f32: in a layer its input, both norms, q, k, v, the attention's answer, what the
-  // MLP keeps; with recomputation the input alone, and one layer in full.
-  const uint64_t layer = 2 * 4 * tokens * (8 * d + 3 * f);
-  const uint64_t input = 2 * 4 * tokens * d;
+  // Two streams of f32, 8 bytes a number: in a layer its input, both norms, q, k, v, the
+  // attention's answer, what the MLP keeps; with recomputation the input alone, and one layer in
+  // full.
+  const uint64_t layer = 8 * tokens * (8 * d + 3 * f);
+  const uint64_t input = 8 * tokens * d;
   const auto layers = static_cast<uint64_t>(c.num_layers);
   const uint64_t kept =
       options.training.gradient_checkpointing ? layers * input + layer : layers * layer;

@@ -1,7 +1,6 @@
 #include "students/decoder/vocabulary.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/check.h"
 
@@ -12,9 +11,11 @@ using chess::PieceType;
 using chess::Square;
 
 // Every pair of squares that a queen or a knight can go, then every promotion: White's, Black's.
+constexpr int Distance(int a, int b) { return a > b ? a - b : b - a; }
+
 constexpr bool Reachable(Square from, Square to) {
-  const int files = std::abs(from.file() - to.file());
-  const int ranks = std::abs(from.rank() - to.rank());
+  const int files = Distance(from.file(), to.file());
+  const int ranks = Distance(from.rank(), to.rank());
   if (files == 0 && ranks == 0) return false;
   return files == 0 || ranks == 0 || files == ranks || files * ranks == 2;
 }
@@ -26,16 +27,21 @@ constexpr size_t kNoToken = 0xffff;
 
 struct MoveTables {
   std::array<MoveSquares, kMoveVocabularySize> squares{};
-  std::array<TokenId, 64 * 64> bare{};
+  std::array<TokenId, size_t{64} * 64> bare{};
   // By kind of promotion, side (0: White), file, and step to the left, ahead, to the right.
-  std::array<TokenId, 3 * 2 * 8 * 3> promotions{};
+  std::array<TokenId, size_t{3} * 2 * 8 * 3> promotions{};
   size_t count = 0;
 };
 
+constexpr size_t PairSlot(Square from, Square to) {
+  return static_cast<size_t>(from.index()) * 64 + static_cast<size_t>(to.index());
+}
+
 constexpr size_t PromotionSlot(size_t piece, Square from, Square to) {
   const size_t side = to.rank() == 7 ? 0 : 1;
-  const auto step = static_cast<size_t>(to.file() - from.file() + 1);
-  return ((piece * 2 + side) * 8 + static_cast<size_t>(from.file())) * 3 + step;
+  const int step = to.file() - from.file() + 1;
+  return ((piece * 2 + side) * 8 + static_cast<size_t>(from.file())) * 3 +
+         static_cast<size_t>(step);
 }
 
 constexpr void AddPromotions(MoveTables& tables, int from_rank, int to_rank) {
@@ -58,7 +64,7 @@ constexpr MoveTables MakeMoveTables() {
   for (int from = 0; from < 64; ++from) {
     for (int to = 0; to < 64; ++to) {
       if (!Reachable(Square(from), Square(to))) continue;
-      tables.bare[static_cast<size_t>(from * 64 + to)] = static_cast<TokenId>(tables.count);
+      tables.bare[PairSlot(Square(from), Square(to))] = static_cast<TokenId>(tables.count);
       tables.squares[tables.count++] = {Square(from), Square(to), PieceType::kNone};
     }
   }
@@ -200,12 +206,12 @@ TokenId BoardToken(int board_index) {
 std::optional<TokenId> MoveTokenOf(Square from, Square to, PieceType promotion) {
   size_t token = kNoToken;
   if (promotion == PieceType::kNone || promotion == PieceType::kKnight) {
-    token = kMoves.bare[static_cast<size_t>(from.index() * 64 + to.index())];
+    token = kMoves.bare[PairSlot(from, to)];
   } else {
     const auto* piece = std::find(kPromotions.begin(), kPromotions.end(), promotion);
     const bool last_step =
         (from.rank() == 6 && to.rank() == 7) || (from.rank() == 1 && to.rank() == 0);
-    if (piece == kPromotions.end() || !last_step || std::abs(from.file() - to.file()) > 1) {
+    if (piece == kPromotions.end() || !last_step || Distance(from.file(), to.file()) > 1) {
       return std::nullopt;
     }
     token =

@@ -18,7 +18,7 @@ namespace {
 Batch ExampleBatch() {
   const std::string path = KIBITZ_SOURCE_DIR "/examples/decoder/searches.parquet";
   std::vector<Sequence> sequences;
-  for (uint64_t row : {2, 5}) {
+  for (uint64_t row : {2U, 5U}) {
     Rng rng({.seed = 1, .sample = row});
     sequences.push_back(ThinkingSequence(ReadSearch(path, row), {.max_seq_len = 300}, rng));
   }
