@@ -106,8 +106,7 @@ TEST_F(DumpTest, ShowsTheAnnotatedExample) {
                            " 210  white_to_move       end_var [N]             -",
                            " 211  end_var             new_variation [O]       c2c4",
                            " 283  end_var             end_think [N]           -",
-                           " 284  end_think           generic_move [O]        e2e4          -      "
-                           "       board_mask move_mask"}) {
+                           " 284  end_think           generic_move [O]        e2e4"}) {
     EXPECT_THAT(ran.out, HasSubstr(line));
   }
 }

@@ -118,6 +118,7 @@ bool KilledAfter(const std::vector<std::string>& words, std::chrono::duration<do
   const pid_t child = fork();
   if (child == 0) {
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     (void)freopen("/dev/null", "w", stdout);
