@@ -113,24 +113,32 @@ loss:
   testing::TempFolder folder_;
 };
 
-// Starts the command and kills it after a while; false when it had ended by itself.
-bool KilledAfter(const std::vector<std::string>& words, std::chrono::duration<double> wait) {
+pid_t Start(const std::vector<std::string>& words) {
   const pid_t child = fork();
-  if (child == 0) {
-    std::vector<char*> arguments;
-    arguments.reserve(words.size() + 1);
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    (void)freopen("/dev/null", "w", stdout);
-    (void)freopen("/dev/null", "w", stderr);
-    execv(arguments[0], arguments.data());
-    _exit(127);
-  }
-  std::this_thread::sleep_for(wait);
-  kill(child, SIGKILL);
+  if (child != 0) return child;
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  (void)freopen("/dev/null", "w", stdout);
+  (void)freopen("/dev/null", "w", stderr);
+  execv(arguments[0], arguments.data());
+  _exit(127);
+}
+
+// How the process ended after the signal.
+int StatusAfter(pid_t child, int signal) {
+  kill(child, signal);
   int status = 0;
   waitpid(child, &status, 0);
-  return WIFSIGNALED(status);
+  return status;
+}
+
+// Starts the command and kills it after a while; false when it had ended by itself.
+bool KilledAfter(const std::vector<std::string>& words, std::chrono::duration<double> wait) {
+  const pid_t child = Start(words);
+  std::this_thread::sleep_for(wait);
+  return WIFSIGNALED(StatusAfter(child, SIGKILL));
 }
 
 TEST_F(DecoderTrainTest, KilledTwentyTimesItEndsAsIfNeverDisturbed) {
@@ -171,6 +179,15 @@ TEST_F(DecoderTrainTest, StopsOnCtrlCAndByLimitsAndGoesOn) {
   ASSERT_EQ(more.code, 0) << more.err;
   EXPECT_EQ(json::parse(more.out)["stopped"], "stopped at the time limit");
   EXPECT_EQ(json::parse(more.out)["resumed"], true);
+  const pid_t child = Start(Command("parts"));
+  // Behind the steps so far there are at least two more when the next checkpoint is there.
+  const int64_t before = json::parse(more.out)["steps"];
+  const std::string next =
+      folder_.File(fmt::format("parts/checkpoint_step_{:09}.pt", before / 4 * 4 + 4));
+  while (!testing::Exists(next)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const int status = StatusAfter(child, SIGINT);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
   const Ran rest = testing::RunCommand(Command("parts"));
   ASSERT_EQ(rest.code, 0) << rest.err;
   ExpectSameRuns("whole", "parts");

@@ -16,7 +16,6 @@ namespace {
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
-constexpr int kInterrupted = 130;  // What shells expect after Ctrl-C.
 
 bool StdoutShowsColors() {
   const char* no_color = std::getenv("NO_COLOR");
@@ -187,7 +186,7 @@ int RunProgram(std::string_view program, std::span<const Command> commands,
       case Error::Kind::kUsage:
         return kWrongUsage;
       case Error::Kind::kInterrupted:
-        return kInterrupted;
+        return kExitInterrupted;
       case Error::Kind::kFailed:
         return kFailed;
     }

@@ -16,6 +16,9 @@
 
 namespace kibitz::cli {
 
+// The exit code after Ctrl-C, as shells expect.
+inline constexpr int kExitInterrupted = 130;
+
 struct CommandText {
   std::string name;     // "chess perft"
   std::string group;    // Heading in the list of commands.

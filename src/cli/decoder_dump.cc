@@ -47,6 +47,8 @@ Fields FieldsOf(DumpOptions& options) {
   fields.Add("depths", options.depths, "the depths instead, in the order shown, such as 2,1",
              {.metavar = "N,N,..."});
   fields.Add("all", options.all, "every position, also the squares of boards");
+  fields.Add("max_seq_len", options.settings.max_seq_len, "most tokens in a sequence",
+             {.min = decoder::kBoardTokens, .max = 1 << 20});
   fields.AddAll(FieldsOf(options.settings));
   fields.Add("skip_board_prob", options.skip_board_prob,
              "with --games: chance to leave out a board", {.min = 0, .max = 1});

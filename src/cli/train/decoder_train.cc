@@ -105,7 +105,7 @@ int Train(TrainOptions options, const Context& context) {
                                                          .planned_steps = trainee.PlannedSteps(),
                                                          .fresh = options.fresh});
   PrintReport(report, trainee, context);
-  return 0;
+  return report.why == learn::Stopped::kInterrupted ? kExitInterrupted : 0;
 }
 
 int Pretrain(const decoder::PretrainOptions& options, const Context& context) {

@@ -5,16 +5,6 @@
 
 namespace kibitz::decoder {
 
-Fields FieldsOf(GameSettings& settings) {
-  Fields fields;
-  fields.Add("max_seq_len", settings.max_seq_len, "most tokens in a sequence",
-             {.min = kBoardTokens, .max = 1 << 20});
-  fields.Add("skip_board_prob", settings.skip_board_prob,
-             "chance that a board of a game is left out, the first one never",
-             {.min = 0, .max = 1});
-  return fields;
-}
-
 GameChoices DrawGameChoices(std::span<const Ply> game, const GameSettings& settings, Rng& rng) {
   CHECK(!game.empty());
   GameChoices choices;

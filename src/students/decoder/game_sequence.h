@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "base/options.h"
 #include "base/random.h"
 #include "games/chess/board.h"
 #include "students/decoder/sequence.h"
@@ -33,7 +32,6 @@ struct GameSettings {
   int max_seq_len = 1024;
   double skip_board_prob = 0.0;  // Leaves out boards, so that the network must follow the moves.
 };
-Fields FieldsOf(GameSettings& settings);
 
 // What chance decides.
 struct GameChoices {

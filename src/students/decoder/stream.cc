@@ -12,14 +12,11 @@ namespace kibitz::decoder {
 
 Fields FieldsOf(StreamSettings& settings) {
   Fields fields;
-  fields.Add("seed", settings.seed, "of order, choices and cuts");
   fields.Add("batch_size", settings.batch_size, "sequences in a batch", {.min = 1, .max = 1 << 16});
-  fields.Add("variation_ratio", settings.variation_ratio,
-             "share of samples that think; the others are games", {.min = 0, .max = 1});
   fields.Add("num_workers", settings.num_workers, "threads that make batches",
              {.min = 0, .max = 256});
   fields.Add("prefetch", settings.prefetch, "batches made ahead", {.min = 1, .max = 4096});
-  fields.Add("window", settings.window, "candidates shuffled together, at least", {.min = 1});
+  fields.Add("window", settings.window, "records shuffled together, at least", {.min = 1});
   fields.Add("cache_mb", settings.cache_mb, "memory for decoded records kept between epochs, in MB",
              {.min = 0});
   return fields;

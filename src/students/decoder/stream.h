@@ -39,7 +39,7 @@ struct StreamSettings {
   int rank = 0;
   int ranks = 1;
 };
-// Seed, batch_size, variation_ratio, num_workers, prefetch, window, cache_mb: what a config sets.
+// What every config sets: batch_size, num_workers, prefetch, window, cache_mb.
 Fields FieldsOf(StreamSettings& settings);
 
 struct StreamBatch {

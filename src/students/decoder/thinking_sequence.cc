@@ -139,8 +139,6 @@ void ShowShortest(const SearchRow& row, const ThinkingSettings& settings, Thinki
 
 Fields FieldsOf(ThinkingSettings& settings) {
   Fields fields;
-  fields.Add("max_seq_len", settings.max_seq_len, "most tokens in a sequence",
-             {.min = kBoardTokens, .max = 1 << 20});
   fields.Add("max_variations", settings.max_variations, "most candidate moves in a thought",
              {.min = 1, .max = 256});
   fields.Add("max_depth", settings.max_depth, "most positions in a variation",

@@ -66,6 +66,7 @@ struct ThinkingSettings {
   double tau_alpha = 1.0;
   bool terminal_leaves = true;  // Root moves that end the game teach their one node.
 };
+// All but max_seq_len, which games share.
 Fields FieldsOf(ThinkingSettings& settings);
 
 // The shortest thinking sequence: one variation of one node.

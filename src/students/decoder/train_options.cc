@@ -23,16 +23,7 @@ Fields DataFields(DataOptions& data, Phase phase) {
                "searches held out for validation", {.metavar = "DIR"});
     fields.Add("variation_ratio", data.stream.variation_ratio,
                "share of samples that think; the others are games", {.min = 0, .max = 1});
-    fields.Add("max_variations", data.thinking.max_variations, "most candidate moves in a thought",
-               {.min = 1, .max = 256});
-    fields.Add("max_depth", data.thinking.max_depth, "most positions in a variation",
-               {.min = 1, .max = 256});
-    fields.Add("tau_base", data.thinking.tau_base, "temperature of the order of variations",
-               {.min = 1e-6});
-    fields.Add("tau_alpha", data.thinking.tau_alpha,
-               "how much an open result raises that temperature", {.min = 0});
-    fields.Add("terminal_leaves", data.thinking.terminal_leaves,
-               "teach root moves that end the game, which come without nodes");
+    fields.AddAll(FieldsOf(data.thinking));
   }
   fields.Add("val_batches", data.val_batches, "batches of each validation", {.min = 1});
   fields.Add("max_seq_len", data.max_seq_len, "most tokens in a sequence",
@@ -40,14 +31,7 @@ Fields DataFields(DataOptions& data, Phase phase) {
   fields.Add("skip_board_prob", data.skip_board_prob,
              "chance that a board of a game is left out, the first one never",
              {.min = 0, .max = 1});
-  fields.Add("batch_size", data.stream.batch_size, "sequences in a batch",
-             {.min = 1, .max = 1 << 16});
-  fields.Add("num_workers", data.stream.num_workers, "threads that make batches",
-             {.min = 0, .max = 256});
-  fields.Add("prefetch", data.stream.prefetch, "batches made ahead", {.min = 1, .max = 4096});
-  fields.Add("window", data.stream.window, "records shuffled together, at least", {.min = 1});
-  fields.Add("cache_mb", data.stream.cache_mb,
-             "memory for decoded records kept between epochs, in MB", {.min = 0});
+  fields.AddAll(FieldsOf(data.stream));
   return fields;
 }
 
