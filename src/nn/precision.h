@@ -1,0 +1,18 @@
+// How weights are kept and multiplied.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+namespace kibitz::nn {
+
+enum class Precision : uint8_t {
+  kF32,
+  kInt8,  // Weights in 8 bits with scales; activations are quantised as they come.
+};
+
+inline constexpr std::pair<std::string_view, Precision> kPrecisions[] = {
+    {"f32", Precision::kF32}, {"int8", Precision::kInt8}};
+
+}  // namespace kibitz::nn

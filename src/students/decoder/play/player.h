@@ -1,0 +1,88 @@
+// The decoder at play, without torch: loads a checkpoint, predicts, thinks.
+//
+//   const auto player = Player::Load("model.pt", {.precision = nn::Precision::kInt8});
+//   Prediction answer = player->Predict(board, {.value = true});
+//   Thought thought = player->Think(board, {.max_variations = 3}, {.on_board = Show});
+//
+// One call at a time; a stop token in the options ends it from another thread, within the time of
+// one layer.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nn/precision.h"
+#include "students/decoder/net_config.h"
+#include "students/decoder/play/thought.h"
+
+namespace kibitz::decoder {
+
+struct PlayerOptions {
+  nn::Precision precision = nn::Precision::kF32;
+  int threads = 0;  // 0: one for each core.
+};
+
+class GameReader;
+
+class Player {
+ public:
+  // A checkpoint of ours or of the Python reference, .pt or .safetensors, migrated if needed.
+  // Throws Error.
+  static std::unique_ptr<Player> Load(const std::string& path, const PlayerOptions& options = {});
+  ~Player();
+  Player(const Player&) = delete;
+  Player& operator=(const Player&) = delete;
+
+  const NetConfig& config() const;
+  int threads() const;
+  // Of weights and packed copies.
+  size_t memory_bytes() const;
+
+  Prediction Predict(const chess::Board& board, const PredictOptions& options = {});
+  // The same for many positions, read together: faster than one by one, the same answers.
+  std::vector<Prediction> PredictAll(std::span<const chess::Board> boards,
+                                     const PredictOptions& options = {});
+
+  // A game from `start`, to which moves are added one by one. The player must outlive it.
+  std::unique_ptr<GameReader> Read(const chess::Board& start);
+
+  Thought Think(const chess::Board& root, const ThinkOptions& options = {},
+                const ThoughtListener& listener = {});
+  // The same for many positions at once. The n-th uses seed + n.
+  std::vector<Thought> ThinkAll(std::span<const chess::Board> roots,
+                                const ThinkOptions& options = {});
+
+ private:
+  struct Parts;
+  explicit Player(std::unique_ptr<Parts> parts);
+  friend class GameReader;
+
+  std::unique_ptr<Parts> parts_;
+};
+
+// A game as the network reads it: boards, moves and the values it gives them. Each further move
+// costs only its own tokens.
+class GameReader {
+ public:
+  ~GameReader();
+
+  // Moves that fit behind the first board.
+  int max_moves() const;
+  // `move` must be legal. Throws Error when the sequence has no room left.
+  void Play(chess::Move move);
+  const chess::Board& board() const;
+  // What the network thinks of each position at its move; for the side that moved.
+  std::span<const NodeValue> values() const;
+  Prediction Predict(const PredictOptions& options = {});
+
+ private:
+  struct Parts;
+  explicit GameReader(std::unique_ptr<Parts> parts);
+  friend class Player;
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace kibitz::decoder
