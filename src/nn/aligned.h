@@ -15,6 +15,10 @@ inline constexpr size_t kCacheLine = 64;
 
 constexpr int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
+// For what is read from end to end, again and again: large pages where the system has them, so that
+// the way to memory is looked up seldom. Blocks of a few megabytes at least.
+void PreferLargePages(void* block, size_t bytes);
+
 // Room for `size` numbers, all zero at first; pages that are never touched cost nothing.
 template <typename T>
 class AlignedArray {
@@ -29,6 +33,12 @@ class AlignedArray {
     if (!block_) throw std::bad_alloc();
     const auto address = reinterpret_cast<uintptr_t>(block_.get());
     data_ = reinterpret_cast<T*>((address + kCacheLine - 1) / kCacheLine * kCacheLine);
+  }
+  // The same in large pages.
+  static AlignedArray InLargePages(int64_t size) {
+    AlignedArray array(size);
+    PreferLargePages(array.block_.get(), static_cast<size_t>(size) * sizeof(T));
+    return array;
   }
   AlignedArray(AlignedArray&& other) noexcept { *this = std::move(other); }
   AlignedArray& operator=(AlignedArray&& other) noexcept {

@@ -48,46 +48,65 @@ inline __m256i AddEight(__m256i sum, __m256i a_low, __m256i b_low, __m256i a_hig
   return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
+// The sums of kRows rows, one member each: compilers keep members in registers, but not arrays.
+template <int64_t kRows>
+struct Sums {
+  __m256i left;
+  __m256i right;
+  Sums<kRows - 1> next;
+
+  void Start(__m256i left_zeros, __m256i right_zeros) {
+    left = left_zeros;
+    right = right_zeros;
+    next.Start(left_zeros, right_zeros);
+  }
+  // b: four times eight columns of four numbers; low and high numbers in turn with left and right.
+  void Add(const uint8_t* a, const __m256i (&b)[4]) {
+    const __m256i low = SpreadQuad(a);
+    const __m256i high = SpreadQuad(a + 4 * kInt8Rows);
+    left = AddEight(left, low, b[0], high, b[2]);
+    right = AddEight(right, low, b[1], high, b[3]);
+    next.Add(a + 4, b);
+  }
+  void Write(const float* a_scales, __m256 left_scale, __m256 right_scale, bool add,
+             float* c) const {
+    const __m256 scale = _mm256_set1_ps(*a_scales);
+    const __m256 old_left = add ? _mm256_loadu_ps(c) : _mm256_setzero_ps();
+    const __m256 old_right = add ? _mm256_loadu_ps(c + 8) : _mm256_setzero_ps();
+    _mm256_storeu_ps(
+        c, _mm256_fmadd_ps(_mm256_cvtepi32_ps(left), _mm256_mul_ps(scale, left_scale), old_left));
+    _mm256_storeu_ps(c + 8, _mm256_fmadd_ps(_mm256_cvtepi32_ps(right),
+                                            _mm256_mul_ps(scale, right_scale), old_right));
+    next.Write(a_scales + 1, left_scale, right_scale, add, c + kInt8Columns);
+  }
+};
+template <>
+struct Sums<0> {
+  void Start(__m256i, __m256i) {}
+  void Add(const uint8_t*, const __m256i (&)[4]) {}
+  void Write(const float*, __m256, __m256, bool, float*) const {}
+};
+
 template <int64_t kRows>
 void Product(const Int8RowTile& a, const Int8Panel& b, int64_t groups, int64_t planes, float* c) {
   constexpr int64_t kStep = 8;  // Numbers of a row in one round of the inner loop.
   for (int64_t g = 0; g < groups * planes; ++g) {
-    const uint8_t* a_quad = a.numbers + g * kInt8RowGroupBytes;
     const int64_t weights = g / planes;
+    const uint8_t* a_quad = a.numbers + g * kInt8RowGroupBytes;
     const int8_t* b_quad = b.numbers + weights * kInt8ColumnGroupBytes;
     const int32_t* zeros = b.zeros + weights * kInt8Columns;
-    __m256i left[kRows];
-    __m256i right[kRows];
-    for (int64_t row = 0; row < kRows; ++row) {
-      left[row] = LoadBytes(zeros);
-      right[row] = LoadBytes(zeros + 8);
-    }
+    const float* scales = b.scales + weights * kInt8Columns;
+    Sums<kRows> sums;
+    sums.Start(LoadBytes(zeros), LoadBytes(zeros + 8));
     for (int64_t k = 0; k < kInt8Group; k += kStep) {
-      for (int64_t row = 0; row < kRows; ++row) {
-        const __m256i low = SpreadQuad(a_quad + 4 * row);
-        const __m256i high = SpreadQuad(a_quad + 4 * (kInt8Rows + row));
-        left[row] = AddEight(left[row], low, LoadBytes(b_quad), high, LoadBytes(b_quad + 64));
-        right[row] =
-            AddEight(right[row], low, LoadBytes(b_quad + 32), high, LoadBytes(b_quad + 96));
-      }
+      const __m256i columns[4] = {LoadBytes(b_quad), LoadBytes(b_quad + 32), LoadBytes(b_quad + 64),
+                                  LoadBytes(b_quad + 96)};
+      sums.Add(a_quad, columns);
       a_quad += kStep * kInt8Rows;
       b_quad += kStep * kInt8Columns;
     }
-    const __m256 left_scale = _mm256_loadu_ps(b.scales + weights * kInt8Columns);
-    const __m256 right_scale = _mm256_loadu_ps(b.scales + weights * kInt8Columns + 8);
-    for (int64_t row = 0; row < kRows; ++row) {
-      float* out = c + row * kInt8Columns;
-      const __m256 scale = _mm256_set1_ps(a.scales[g * kInt8Rows + row]);
-      __m256 sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-      if (g > 0) {
-        sums[0] = _mm256_loadu_ps(out);
-        sums[1] = _mm256_loadu_ps(out + 8);
-      }
-      _mm256_storeu_ps(out, _mm256_fmadd_ps(_mm256_cvtepi32_ps(left[row]),
-                                            _mm256_mul_ps(scale, left_scale), sums[0]));
-      _mm256_storeu_ps(out + 8, _mm256_fmadd_ps(_mm256_cvtepi32_ps(right[row]),
-                                                _mm256_mul_ps(scale, right_scale), sums[1]));
-    }
+    sums.Write(a.scales + g * kInt8Rows, _mm256_loadu_ps(scales), _mm256_loadu_ps(scales + 8),
+               g > 0, c);
   }
 }
 

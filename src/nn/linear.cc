@@ -44,6 +44,17 @@ float LargestOf(std::span<const float> numbers) {
 
 int Rounded(float x) { return static_cast<int>(std::lrintf(x)); }
 
+// Asks for the weights that are needed next, a part with each tile of rows, so that they come while
+// these are used. Only a hint: it may point behind the end.
+inline void FetchAhead(const void* next, int64_t bytes, int64_t rows, int64_t row,
+                       int64_t tile_rows) {
+  if (rows <= tile_rows) return;  // Weights are used once and flow by themselves.
+  constexpr auto kLine = static_cast<int64_t>(kCacheLine);
+  const int64_t part = RoundUp(bytes * tile_rows / rows, kLine);
+  const char* from = static_cast<const char*>(next) + row / tile_rows * part;
+  for (int64_t i = 0; i < part; i += kLine) __builtin_prefetch(from + i);
+}
+
 template <int64_t kRows>
 void FloatTile(const float* a, const float* b, int64_t depth, float* c, bool add) {
   TileSums<kRows> sums;
@@ -175,7 +186,7 @@ Linear::Linear(const LinearWeights& weights, Precision precision)
 }
 
 void Linear::PackFloats(const LinearWeights& weights) {
-  floats_ = AlignedArray<float>(panels_ * inputs_ * columns_);
+  floats_ = AlignedArray<float>::InLargePages(panels_ * inputs_ * columns_);
   for (int64_t n = 0; n < outputs_; ++n) {
     const float* from = weights.weight.data() + n * inputs_;
     float* to = floats_.data() + n / columns_ * inputs_ * columns_ + n % columns_;
@@ -186,7 +197,7 @@ void Linear::PackFloats(const LinearWeights& weights) {
 void Linear::PackInt8(const LinearWeights& weights) {
   groups_ = DivideUp(inputs_, kInt8Group);
   planes_ = inputs_ < kOnePlaneFrom ? 2 : 1;
-  numbers_ = AlignedArray<int8_t>(panels_ * groups_ * kInt8ColumnGroupBytes);
+  numbers_ = AlignedArray<int8_t>::InLargePages(panels_ * groups_ * kInt8ColumnGroupBytes);
   scales_ = AlignedArray<float>(panels_ * groups_ * kInt8Columns);
   zeros_ = AlignedArray<int32_t>(panels_ * groups_ * kInt8Columns);
   for (int64_t n = 0; n < outputs_; ++n) {
@@ -261,6 +272,8 @@ void Linear::MultiplyFloats(const PackedRows& x, const Block& block, float* c) c
       const float* b = floats_.data() + ((block.first_panel + p) * inputs_ + k) * kTileColumns;
       for (int64_t row = 0; row < block.rows; row += kTileRows) {
         const float* a = x.floats_.data() + (block.first_row + row) * inputs_ + k * kTileRows;
+        FetchAhead(b + inputs_ * kTileColumns, depth * kTileColumns * 4, block.rows, row,
+                   kTileRows);
         FloatTile(std::min(kTileRows, block.rows - row), a, b, depth,
                   c + (p * kBlockRows + row) * kTileColumns, k > 0);
       }
@@ -269,12 +282,14 @@ void Linear::MultiplyFloats(const PackedRows& x, const Block& block, float* c) c
 }
 
 void Linear::MultiplyInt8(const PackedRows& x, const Block& block, float* c) const {
+  const int64_t panel_bytes = groups_ * kInt8ColumnGroupBytes;
   for (int64_t p = 0; p < block.panels; ++p) {
     const int64_t groups = (block.first_panel + p) * groups_;
     const Int8Panel b = {.numbers = numbers_.data() + groups * kInt8ColumnGroupBytes,
                          .scales = scales_.data() + groups * kInt8Columns,
                          .zeros = zeros_.data() + groups * kInt8Columns};
     for (int64_t row = 0; row < block.rows; row += kInt8Rows) {
+      FetchAhead(b.numbers + panel_bytes, panel_bytes, block.rows, row, kInt8Rows);
       const int64_t tile_groups = (block.first_row + row) / kInt8Rows * x.groups_;
       Int8Product(std::min(kInt8Rows, block.rows - row),
                   {.numbers = x.numbers_.data() + tile_groups * kInt8RowGroupBytes,
