@@ -264,8 +264,37 @@ void Linear::RunBlock(const PackedRows& x, const Block& block, const RowsOut& y)
   Write(block, c.data(), y);
 }
 
+// Few rows: one panel's sums would wait for each other, so several panels go side by side.
+template <int64_t kRows, int64_t kPanels>
+struct PanelSums {
+  TileSums<kRows> own;
+  PanelSums<kRows, kPanels - 1> next;
+
+  void Add(const float* a, const float* b, int64_t panel) {
+    own.Add(a, 1, Load(b), Load(b + kLanes));
+    next.Add(a, b + panel, panel);
+  }
+  void Write(float* c) const {
+    own.Write(c, kTileColumns);
+    next.Write(c + kBlockRows * kTileColumns);
+  }
+};
+template <int64_t kRows>
+struct PanelSums<kRows, 0> {
+  void Add(const float*, const float*, int64_t) {}
+  void Write(float*) const {}
+};
+
+template <int64_t kRows, int64_t kPanels>
+void FewRows(const float* a, const float* b, int64_t panel, int64_t depth, float* c) {
+  PanelSums<kRows, kPanels> sums;
+  for (int64_t k = 0; k < depth; ++k, a += kTileRows, b += kTileColumns) sums.Add(a, b, panel);
+  sums.Write(c);
+}
+
 // c: (panels, kBlockRows, columns).
 void Linear::MultiplyFloats(const PackedRows& x, const Block& block, float* c) const {
+  if (block.rows <= 2 && block.panels == kBlockPanels) return MultiplyFewFloats(x, block, c);
   for (int64_t k = 0; k < inputs_; k += kDepth) {
     const int64_t depth = std::min(kDepth, inputs_ - k);
     for (int64_t p = 0; p < block.panels; ++p) {
@@ -279,6 +308,16 @@ void Linear::MultiplyFloats(const PackedRows& x, const Block& block, float* c) c
       }
     }
   }
+}
+
+void Linear::MultiplyFewFloats(const PackedRows& x, const Block& block, float* c) const {
+  static_assert(kBlockPanels == 4);
+  const int64_t panel = inputs_ * kTileColumns;
+  const float* a = x.floats_.data() + block.first_row * inputs_;
+  const float* b = floats_.data() + block.first_panel * panel;
+  if (block.rows == 1) return FewRows<1, 4>(a, b, panel, inputs_, c);
+  FewRows<2, 2>(a, b, panel, inputs_, c);
+  FewRows<2, 2>(a, b + 2 * panel, panel, inputs_, c + 2 * kBlockRows * kTileColumns);
 }
 
 void Linear::MultiplyInt8(const PackedRows& x, const Block& block, float* c) const {

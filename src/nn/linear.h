@@ -84,6 +84,7 @@ class Linear {
   struct Block;
   void RunBlock(const PackedRows& x, const Block& block, const RowsOut& y) const;
   void MultiplyFloats(const PackedRows& x, const Block& block, float* c) const;
+  void MultiplyFewFloats(const PackedRows& x, const Block& block, float* c) const;
   void MultiplyInt8(const PackedRows& x, const Block& block, float* c) const;
   void Write(const Block& block, const float* c, const RowsOut& y) const;
 
