@@ -16,12 +16,6 @@ using chess::MoveStyle;
 
 constexpr int kMostLines = 512;  // Ranks beyond are not kept: no position has more moves.
 
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-  return lower;
-}
-
 // Whether `line` is the message `word`, alone or with more behind it.
 bool Is(std::string_view line, std::string_view word) {
   line = Trim(line);

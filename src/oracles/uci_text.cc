@@ -13,13 +13,6 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
-bool SameIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return Lower(x) == Lower(y); });
-}
-
 std::optional<UciOption::Type> TypeOf(std::string_view word) {
   using Type = UciOption::Type;
   constexpr std::pair<std::string_view, Type> kTypes[] = {{"check", Type::kCheck},
@@ -202,7 +195,7 @@ std::string WhyNot(const UciOption& option, std::string_view value) {
       break;
   }
   const bool known = std::any_of(option.choices.begin(), option.choices.end(),
-                                 [&](const auto& c) { return SameIgnoringCase(c, value); });
+                                 [&](const auto& c) { return LowerCase(c) == LowerCase(value); });
   return known ? "" : fmt::format("expected one of: {}", fmt::join(option.choices, ", "));
 }
 
