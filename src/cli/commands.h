@@ -19,6 +19,7 @@ Command DecoderDump();
 Command DecoderPretrain();
 Command DecoderFinetune();
 Command DecoderMigrate();
+Command Uci();
 Command TrainCheck();
 Command TrainPlot();
 Command Version();

@@ -96,8 +96,9 @@ class GoReader {
   void ReadMoves() {
     for (; at_ < words_.size() && !IsKey(words_[at_]); ++at_) {
       const auto move = chess::ParseMove(board_, words_[at_]);
+      auto& moves = request_.search_moves;
       if (move) {
-        request_.search_moves.push_back(*move);
+        if (std::find(moves.begin(), moves.end(), *move) == moves.end()) moves.push_back(*move);
       } else if (request_.problems.size() < 8) {
         request_.problems.push_back("go: searchmoves: " + move.reason());
       }

@@ -94,7 +94,7 @@ TEST(CommandTest, ReadsGo) {
   EXPECT_TRUE(all.infinite && all.ponder);
   EXPECT_TRUE(all.problems.empty());
 
-  const GoRequest moves = ParseGo("searchmoves e2e4 d2d4 depth 3", board);
+  const GoRequest moves = ParseGo("searchmoves e2e4 d2d4 e2e4 depth 3", board);
   EXPECT_EQ(moves.search_moves.size(), 2U);
   EXPECT_EQ(moves.depth, 3);
 

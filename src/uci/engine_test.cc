@@ -11,12 +11,12 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "base/random.h"
 #include "base/text.h"
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
 #include "games/chess/movegen.h"
 #include "tests/support/test_data.h"
+#include "tests/support/uci_lines.h"
 
 namespace kibitz::uci {
 namespace {
@@ -250,7 +250,7 @@ TEST(EngineTest, ShowsAsManyLinesAsAsked) {
   talk.Say({"setoption name MultiPV value 2", "go"});
   talk.Await("bestmove");
   const auto lines = talk.Take();
-  EXPECT_THAT(lines, Contains(StartsWith("info string policy h2h4 25.00%")));
+  EXPECT_THAT(lines, Contains("info string policy " + Instinct(Board()).substr(9) + " 25.00%"));
   EXPECT_THAT(lines[lines.size() - 3], HasSubstr("multipv 1 score cp 89"));
   EXPECT_THAT(lines[lines.size() - 2], HasSubstr("multipv 2 "));
 }
@@ -443,14 +443,16 @@ TEST(EngineTest, BadCommandsChangeNothing) {
   Conversation talk;
   talk.Say("position startpos moves d2d4");
   const Board board = talk.engine().board();
-  for (const char* bad : {"position", "position fen x", "position startpos moves e2e4 e2e4",
-                          "position fen 8/8/8/8/8/8/8/8 w - - 0 1", "setoption",
-                          "setoption name Mode value x", "setoption name UCI_Chess960 value true",
-                          "debug maybe", "xyzzy", "go nodes many depth 1"}) {
+  for (const char* bad :
+       {"position", "position fen x", "position startpos moves e2e4 e2e4",
+        "position fen 8/8/8/8/8/8/8/8 w - - 0 1", "setoption", "setoption name Mode value x",
+        "setoption name UCI_Chess960 value true", "debug maybe", "xyzzy"}) {
     talk.Say(bad);
     EXPECT_THAT(talk.Take(), Contains(StartsWith("info string"))) << bad;
     EXPECT_EQ(talk.engine().board(), board) << bad;
   }
+  talk.Say("go nodes many depth 1");
+  EXPECT_NE(talk.Await("info string go: nodes 'many'"), "");
   EXPECT_NE(talk.Await("bestmove"), "");
   talk.Take();
   talk.Say({"", "   ", "register later", "ucinewgame", "debug on", "x debug off"});
@@ -493,119 +495,10 @@ TEST(EngineTest, EndsWithQuitAndWhenNobodyListens) {
 
 // --- Anything at all ---
 
-// Lines as a mad chess program would send them.
-class Madness {
- public:
-  explicit Madness(uint64_t seed) : rng_({.seed = seed, .purpose = Purpose("uci lines")}) {}
-
-  std::string Line() {
-    switch (rng_.Below(12)) {
-      case 0:
-        return Bytes(rng_.Below(40));
-      case 1:
-        return rng_.Below(1000) == 0 ? Bytes(1 << 20) : Words(rng_.Below(10));
-      case 2:
-        return rng_.Below(1000) == 0 ? "position startpos moves " + Repeated("g1f3 g8f6 f3g1 f6g8 ")
-                                     : "position " + Words(rng_.Below(6));
-      case 3:
-        return "position startpos moves " + Game();
-      case 4:
-        return "position fen " + Pick(kFens) + (rng_.Below(2) == 0 ? " moves " + Words(2) : "");
-      case 5:
-      case 6:
-        return "go " + Words(rng_.Below(5));
-      case 7:
-        return "go infinite";
-      case 8:
-        return "stop";
-      case 9:
-        return "setoption name " + Pick(kNames) + " value " + Pick(kValues);
-      case 10:
-        return Damaged("go wtime 1000 btime 1000 searchmoves e2e4 depth 2");
-      default:
-        return Pick(kCommands);
-    }
-  }
-
- private:
-  using List = std::vector<std::string>;
-  inline static const List kCommands = {"uci",       "isready",   "ucinewgame", "stop",
-                                        "ponderhit", "d",         "debug on",   "debug off",
-                                        "register",  "go ponder", "help",       "go nodes 1"};
-  inline static const List kWords = {"go",
-                                     "position",
-                                     "fen",
-                                     "startpos",
-                                     "moves",
-                                     "e2e4",
-                                     "d2d4",
-                                     "searchmoves",
-                                     "infinite",
-                                     "depth",
-                                     "1",
-                                     "-1",
-                                     "0",
-                                     "nodes",
-                                     "movetime",
-                                     "wtime",
-                                     "btime",
-                                     "winc",
-                                     "value",
-                                     "name",
-                                     "x",
-                                     "ponder",
-                                     "999999999999999999999"};
-  inline static const List kFens = {"8/8/8/8/8/8/8/8 w - - 0 1",
-                                    "R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1",
-                                    "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1",
-                                    "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1",
-                                    "4k3/P7/8/8/8/8/p7/4K3 w - -",
-                                    "rnbqkbnr/pppp1ppp/8/8/3PpP2/8/PPP1P1PP/RNBQKBNR b KQkq d3"};
-  inline static const List kNames = {"Mode",  "MultiPV", "MaxDepth",    "MaxVariations", "Hash",
-                                     "Bogus", "Ponder",  "UCI_ShowWDL", "UCI_Chess960",  "Seed",
-                                     "",      "value",   "Temperature", "Move Overhead"};
-  inline static const List kValues = {"think", "policy", "1", "3", "true",
-                                      "false", "0.7",    "",  "-5"};
-
-  const std::string& Pick(const List& list) { return list[rng_.Below(list.size())]; }
-  std::string Words(uint64_t count) {
-    std::string line;
-    for (uint64_t i = 0; i < count; ++i) line += Pick(kWords) + " ";
-    return line;
-  }
-  std::string Bytes(uint64_t count) {
-    std::string line;
-    for (uint64_t i = 0; i < count; ++i) line += static_cast<char>(rng_.Below(256));
-    return line;
-  }
-  std::string Damaged(std::string line) {
-    line[rng_.Below(line.size())] = static_cast<char>(rng_.Below(256));
-    return line;
-  }
-  static std::string Repeated(std::string_view text) {
-    std::string line;
-    while (line.size() < 1 << 20) line += text;
-    return line;
-  }
-  std::string Game() {
-    Board board;
-    std::string line;
-    for (uint64_t left = rng_.Below(30); left > 0 && chess::HasLegalMove(board); --left) {
-      const chess::MoveList moves = chess::LegalMoves(board);
-      const Move move = moves[rng_.Below(moves.size())];
-      line += ToText(board, move) + " ";
-      board = board.After(move);
-    }
-    return line;
-  }
-
-  Rng rng_;
-};
-
 // Says `count` mad lines; every "go" must be answered once, in order, by a move that is legal where
 // it was asked and among those asked for, and every pv before it must be legal too.
 void TalkMadly(Conversation& talk, uint64_t seed, int count) {
-  Madness madness(seed);
+  testing::MadUciLines lines(seed);
   struct Asked {
     Board board;
     std::vector<Move> allowed;
@@ -632,7 +525,7 @@ void TalkMadly(Conversation& talk, uint64_t seed, int count) {
     }
   };
   for (int i = 0; i < count; ++i) {
-    std::string line = madness.Line();
+    const std::string line = lines.Next();
     const Command command = ParseCommand(line);
     if (command.verb == Verb::kQuit) continue;
     if (command.verb == Verb::kGo) {
@@ -656,6 +549,16 @@ TEST(EngineTest, BearsAnyLines) {
   TalkMadly(nonsense, 2, 20000);
   Conversation slow({.root = milliseconds(1), .node = milliseconds(1)});
   TalkMadly(slow, 3, 10000);
+}
+
+TEST(EngineTest, BearsAnyLinesWithARealNetwork) {
+  EngineOptions options;
+  options.model = testing::GoldenPath("decoder/tiny.pt");
+  options.threads = 1;
+  Conversation talk(LoadDecoder, options);
+  talk.Say("isready");
+  ASSERT_EQ(talk.Await(""), "readyok");
+  TalkMadly(talk, 4, 100000);
 }
 
 }  // namespace

@@ -24,12 +24,16 @@ class DecoderThinker final : public Thinker {
 
 }  // namespace
 
+std::unique_ptr<Thinker> ThinkerOf(std::unique_ptr<decoder::Player> player) {
+  return std::make_unique<DecoderThinker>(std::move(player));
+}
+
 std::unique_ptr<Thinker> LoadDecoder(const ModelChoice& choice) {
   if (choice.path.empty()) {
     throw Error("there is no model: give --model FILE or set the option Model");
   }
-  return std::make_unique<DecoderThinker>(decoder::Player::Load(
-      choice.path, {.precision = choice.precision, .threads = choice.threads}));
+  return ThinkerOf(decoder::Player::Load(
+      choice.path, {.precision = choice.precision, .threads = choice.threads, .num_heads = {}}));
 }
 
 }  // namespace kibitz::uci

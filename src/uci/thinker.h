@@ -10,6 +10,10 @@
 #include "nn/precision.h"
 #include "students/decoder/play/thought.h"
 
+namespace kibitz::decoder {
+class Player;
+}
+
 namespace kibitz::uci {
 
 class Thinker {
@@ -33,7 +37,8 @@ struct ModelChoice {
 
 using LoadThinker = std::function<std::unique_ptr<Thinker>(const ModelChoice&)>;
 
-// The decoder of a checkpoint. Throws Error.
+// A decoder that is at hand, and that of a checkpoint; the latter throws Error.
+std::unique_ptr<Thinker> ThinkerOf(std::unique_ptr<decoder::Player> player);
 std::unique_ptr<Thinker> LoadDecoder(const ModelChoice& choice);
 
 }  // namespace kibitz::uci
