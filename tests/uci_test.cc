@@ -230,10 +230,10 @@ TEST(UciTest, Conversations) {
       R"(
       > setoption name Model value /no/such/model.pt
       > isready
-      < info string /no/such/model.pt
+      < info string cannot read /no/such/model.pt
       < readyok
       > go
-      < info string /no/such/model.pt
+      < info string cannot read /no/such/model.pt
       < bestmove
       > setoption name Model value
       > go
