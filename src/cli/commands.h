@@ -19,6 +19,8 @@ Command DecoderDump();
 Command DecoderPretrain();
 Command DecoderFinetune();
 Command DecoderMigrate();
+Command DecoderPredict();
+Command DecoderThink();
 Command Uci();
 Command TrainCheck();
 Command TrainPlot();

@@ -4,7 +4,9 @@
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/options.h"
 #include "games/chess/board.h"
@@ -30,5 +32,10 @@ chess::Board BoardOf(const FenInput& input);
 // if any line failed.
 int AnswerEach(const FenInput& input,
                const std::function<nlohmann::ordered_json(const chess::Board&)>& answer);
+
+// The same, `batch` positions at a time: answers to all of them, in order.
+using BatchAnswer =
+    std::function<std::vector<nlohmann::ordered_json>(std::span<const chess::Board>)>;
+int AnswerInBatches(const FenInput& input, size_t batch, const BatchAnswer& answer);
 
 }  // namespace kibitz::cli

@@ -10,6 +10,7 @@
 
 #include "base/interrupt.h"
 #include "cli/commands.h"
+#include "cli/player_input.h"
 #include "uci/line_input.h"
 
 namespace kibitz::cli {
@@ -27,10 +28,30 @@ bool WriteLine(std::string_view line) {
   return true;
 }
 
-int Run(const uci::EngineOptions& options, const Context&) {
+struct UciOptions {
+  PlayerInput player = {.model_required = false};  // The chess program may name it later.
+  uci::EngineOptions engine;
+};
+
+Fields FieldsOf(UciOptions& options) {
+  Fields fields = FieldsOf(options.player);
+  fields.AddAll(FieldsOf(options.engine));
+  return fields;
+}
+
+uci::EngineOptions EngineOptionsOf(const UciOptions& options) {
+  uci::EngineOptions engine = options.engine;
+  engine.model = options.player.model;
+  engine.precision = options.player.precision;
+  engine.threads = options.player.threads;
+  engine.num_heads = static_cast<int>(options.player.num_heads.value_or(0));
+  return engine;
+}
+
+int Run(const UciOptions& options, const Context&) {
   std::signal(SIGPIPE, SIG_IGN);  // A chess program that has gone is noticed by the write.
   uci::LineInput input(STDIN_FILENO, STDOUT_FILENO);
-  uci::Engine engine(options, uci::LoadDecoder, WriteLine);
+  uci::Engine engine(EngineOptionsOf(options), uci::LoadDecoder, WriteLine);
   while (auto line = input.Next()) {
     if (!engine.Handle(*line)) break;
   }
@@ -44,7 +65,7 @@ int Run(const uci::EngineOptions& options, const Context&) {
 }  // namespace
 
 Command Uci() {
-  return MakeCommand<uci::EngineOptions>(
+  return MakeCommand<UciOptions>(
       {.name = "uci",
        .group = "Decoder",
        .summary = "play as an engine in a chess program (UCI)",

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kMostVariations = 100;
 constexpr int kMostDepth = 100;
-constexpr int kMostThreads = 512;
+constexpr int kMostThreads = 1024;
+constexpr int kMostHeads = 1024;
 constexpr double kHighestTemperature = 10;
 
 std::vector<std::pair<std::string, Mode>> Modes() {
@@ -109,6 +110,7 @@ std::vector<Entry> Entries(EngineOptions& options) {
   entries.push_back(Check("Ponder", options.ponder));
   entries.push_back(Spin("Move Overhead", options.move_overhead, 0, 10000));
   entries.push_back(Spin("Seed", options.seed, 0, 1'000'000'000));
+  entries.push_back(Spin("NumHeads", options.num_heads, 0, kMostHeads));
   entries.push_back(Spin("Hash", options.hash, 1, 1 << 25));
   return entries;
 }
@@ -117,8 +119,6 @@ std::vector<Entry> Entries(EngineOptions& options) {
 
 Fields FieldsOf(EngineOptions& options) {
   Fields fields;
-  fields.Add("model", options.model, "the network: a .pt or .safetensors file of the decoder",
-             {.metavar = "FILE"});
   fields.AddChoice("mode", options.mode, "write variations first, or play at first sight", Modes());
   fields.Add("temperature", options.temperature, "of the move played; 0: the most likely one",
              {.min = 0, .max = kHighestTemperature});
@@ -126,9 +126,6 @@ Fields FieldsOf(EngineOptions& options) {
              {.min = 0, .max = kMostVariations});
   fields.Add("max_depth", options.max_depth, "moves of a variation; 0: as the network likes",
              {.min = 0, .max = kMostDepth});
-  fields.AddChoice("precision", options.precision, "how weights are kept and multiplied",
-                   Precisions());
-  fields.Add("threads", options.threads, "0: one for each core", {.min = 0, .max = kMostThreads});
   fields.Add("seed", options.seed, "of the draws at a temperature",
              {.min = 0, .max = 1'000'000'000});
   return fields;

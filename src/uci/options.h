@@ -26,8 +26,9 @@ struct EngineOptions {
   int max_variations = 0;  // 0: as many as the network wants.
   int max_depth = 0;       // Moves of a variation; 0 likewise.
   nn::Precision precision = nn::Precision::kF32;
-  int threads = 0;  // 0: one for each core.
-  int multipv = 1;  // Lines shown.
+  int threads = 0;    // 0: one for each core.
+  int num_heads = 0;  // Attention heads, for files that do not tell; 0: they do.
+  int multipv = 1;    // Lines shown.
   bool show_wdl = false;
   int move_overhead = 30;  // Milliseconds kept back from the clock for each move.
   int64_t seed = 0;        // Of the draws at a temperature.
@@ -35,7 +36,8 @@ struct EngineOptions {
   int hash = 16;           // Taken and not used: programs insist on setting it.
 };
 
-// The flags. What only a chess program sets has none.
+// The flags, but for those of the network, which every command that plays has in common. What only
+// a chess program sets has none.
 Fields FieldsOf(EngineOptions& options);
 
 // The lines that tell a chess program what it can set; the defaults are the present values.

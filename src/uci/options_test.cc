@@ -21,7 +21,7 @@ TEST(UciOptionsTest, DeclaresThemWithTheirPresentValues) {
                                "option name MaxVariations type spin default 0 min 0 max 100",
                                "option name MaxDepth type spin default 0 min 0 max 100",
                                "option name Precision type combo default f32 var f32 var int8",
-                               "option name Threads type spin default 3 min 1 max 512",
+                               "option name Threads type spin default 3 min 1 max 1024",
                                "option name MultiPV type spin default 1 min 1 max 500",
                                "option name UCI_ShowWDL type check default false",
                                "option name Hash type spin default 16 min 1 max 33554432"}) {

@@ -19,7 +19,7 @@ using decoder::Thought;
 using std::chrono::milliseconds;
 
 ModelChoice ChoiceOf(const EngineOptions& options) {
-  return {options.model, options.precision, options.threads};
+  return {options.model, options.precision, options.threads, options.num_heads};
 }
 
 // When nothing is known: any allowed move.

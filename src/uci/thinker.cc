@@ -32,8 +32,9 @@ std::unique_ptr<Thinker> LoadDecoder(const ModelChoice& choice) {
   if (choice.path.empty()) {
     throw Error("there is no model: give --model FILE or set the option Model");
   }
-  return ThinkerOf(decoder::Player::Load(
-      choice.path, {.precision = choice.precision, .threads = choice.threads, .num_heads = {}}));
+  decoder::PlayerOptions options{.precision = choice.precision, .threads = choice.threads};
+  if (choice.num_heads > 0) options.num_heads = choice.num_heads;
+  return ThinkerOf(decoder::Player::Load(choice.path, options));
 }
 
 }  // namespace kibitz::uci

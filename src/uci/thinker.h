@@ -31,6 +31,7 @@ struct ModelChoice {
   std::string path;
   nn::Precision precision = nn::Precision::kF32;
   int threads = 0;
+  int num_heads = 0;  // 0: the file tells.
 
   bool operator==(const ModelChoice&) const = default;
 };

@@ -73,7 +73,10 @@ struct ThinkOptions {
   int max_seq_len = 0;               // Tokens; 0: the network's own length.
   bool legal_only = false;           // Moves only among the legal ones, where the board is sound.
   uint64_t seed = 0;
-  bool draft = true;          // Boards drafted by the rules: the same result, faster.
+  bool draft = true;  // Boards drafted by the rules: the same result, faster.
+  // The whole sequence to write, whatever the network would choose: for values of a given line, and
+  // to measure speed with any weights. Values remain the network's own.
+  std::vector<TokenId> script = {};
   std::stop_token stop = {};  // Looked at between layers.
 };
 

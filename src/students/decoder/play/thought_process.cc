@@ -171,10 +171,7 @@ void ThoughtProcess::WriteMove(const float* prefix_hidden) {
   if (candidates.empty()) {
     candidates = AllCandidates(position_ ? &*position_ : nullptr, logits);
   }
-  const Candidate chosen = Choose(candidates, {.temperature = options_.thinking_temperature,
-                                               .top_k = options_.top_k,
-                                               .seed = options_.seed,
-                                               .position = static_cast<uint64_t>(size())});
+  const Candidate chosen = ChooseMove(candidates, options_.thinking_temperature);
   thought_.variations.back().nodes.push_back(
       {.token = chosen.token, .probability = chosen.probability});
   if (line_) {
@@ -223,7 +220,26 @@ void ThoughtProcess::StartBoard() {
   window_ = options_.draft ? kBoardTokens : 0;
 }
 
+std::optional<TokenId> ThoughtProcess::Scripted() const {
+  const auto position = static_cast<size_t>(size());
+  if (position >= options_.script.size()) return std::nullopt;
+  return options_.script[position];
+}
+
+Candidate ThoughtProcess::ChooseMove(std::span<const Candidate> candidates,
+                                     double temperature) const {
+  if (const auto token = Scripted()) {
+    const auto found = std::ranges::find(candidates, *token, &Candidate::token);
+    if (found != candidates.end()) return *found;
+  }
+  return Choose(candidates, {.temperature = temperature,
+                             .top_k = options_.top_k,
+                             .seed = options_.seed,
+                             .position = static_cast<uint64_t>(size())});
+}
+
 TokenId ThoughtProcess::ChooseStructure(std::span<const float> board_logits) const {
+  if (const auto token = Scripted()) return *token;
   const size_t index = Choose(board_logits, {.temperature = options_.structure_temperature,
                                              .seed = options_.seed,
                                              .position = static_cast<uint64_t>(size())});
@@ -338,10 +354,7 @@ void ThoughtProcess::TakeFinal(const float* hidden) {
   const bool legal_only = options_.legal_only && !thought_.candidates.empty();
   const std::vector<Candidate> all =
       legal_only ? thought_.candidates : AllCandidates(&thought_.root, logits);
-  thought_.final_move = Choose(all, {.temperature = options_.final_temperature,
-                                     .top_k = options_.top_k,
-                                     .seed = options_.seed,
-                                     .position = static_cast<uint64_t>(size())});
+  thought_.final_move = ChooseMove(all, options_.final_temperature);
   thought_.end = ThoughtEnd::kFinished;
   PushAlone(thought_.final_move->token);
   state_ = full() ? State::kDone : State::kFinalWl;

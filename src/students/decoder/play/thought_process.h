@@ -73,6 +73,10 @@ class ThoughtProcess {
   void TakeAfterEndVar(const float* hidden);
   void TakeFinal(const float* hidden);
 
+  // The token that the script has next, if there is one.
+  std::optional<TokenId> Scripted() const;
+  Candidate ChooseMove(std::span<const Candidate> candidates, double temperature) const;
+
   // The states that need no pass of their own.
   void WriteMove(const float* prefix_hidden);
   void StartBoard();

@@ -1,0 +1,315 @@
+// The decoder at play beside the plain way: libtorch, everything computed anew for every token.
+//
+// The network has the real size and random weights; it writes a fixed thought of 3 variations of 5
+// moves, so that weights do not matter. The plain way is measured on passes of a few lengths and
+// added up over all tokens.
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/thread_pool.h"
+#include "bench/bench.h"
+#include "bench/peak.h"
+#include "games/chess/movegen.h"
+#include "learn/runtime.h"
+#include "learn/weights.h"
+#include "students/decoder/net/decoder_net.h"
+#include "students/decoder/play/model.h"
+#include "students/decoder/play/player.h"
+
+namespace kibitz::bench {
+namespace {
+
+using decoder::Input;
+using decoder::kBoardTokens;
+using decoder::Model;
+using decoder::NetConfig;
+using decoder::Player;
+using decoder::Reading;
+using decoder::Thought;
+using decoder::TokenId;
+
+constexpr int kVariations = 3;
+constexpr int kDepth = 5;
+constexpr uint64_t kSeed = 7;
+
+// The real network, with room for the whole thought.
+NetConfig RealSize() { return {.max_seq_len = 1280}; }
+
+void AddBoard(const chess::Board& board, std::vector<TokenId>& tokens) {
+  const auto ids = decoder::BoardTokensOf(board);
+  tokens.insert(tokens.end(), ids.begin(), ids.end());
+}
+
+// A legal thought from the starting position.
+std::vector<TokenId> Script(int variations, int depth) {
+  Rng rng({.seed = kSeed});
+  std::vector<TokenId> tokens;
+  AddBoard(chess::Board(), tokens);
+  tokens.push_back(decoder::kStartThink);
+  for (int i = 0; i < variations; ++i) {
+    chess::Board board;
+    for (int ply = 0; ply < depth; ++ply) {
+      const chess::MoveList moves = chess::LegalMoves(board);
+      const chess::Move move = moves[rng.Below(moves.size())];
+      tokens.insert(tokens.end(), {decoder::TokenOf(move), TokenId{decoder::kWlValue},
+                                   TokenId{decoder::kDValue}});
+      board = board.After(move);
+      AddBoard(board, tokens);
+    }
+    tokens.push_back(decoder::kEndVar);
+  }
+  tokens.push_back(decoder::kEndThink);
+  tokens.insert(tokens.end(), {decoder::FindToken("e2e4").value(), TokenId{decoder::kWlValue},
+                               TokenId{decoder::kDValue}});
+  return tokens;
+}
+
+double Median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+double SecondsOf(const std::function<void()>& work) {
+  const Timer timer;
+  work();
+  return timer.Seconds();
+}
+
+uint64_t SignatureOf(const std::vector<TokenId>& tokens) {
+  Signature signature;
+  for (TokenId token : tokens) signature.Add(token);
+  return signature.value();
+}
+
+// The plain network on libtorch, one pass over a whole sequence.
+class PlainNet {
+ public:
+  explicit PlainNet(const NetConfig& config) : net_(config) {
+    learn::LoadWeights(*net_, decoder::RandomWeights(config, kSeed), "random weights");
+  }
+
+  // A pass over the first tokens, as the script of the documents does for each token.
+  double SecondsFor(const std::vector<TokenId>& tokens, int64_t length, bool prefix) {
+    const torch::NoGradGuard no_grad;
+    const auto ids = torch::empty({1, length}, torch::kInt64);
+    for (int64_t i = 0; i < length; ++i) {
+      ids[0][i] = static_cast<int64_t>(tokens[static_cast<size_t>(i)]);
+    }
+    // One block: the cost does not depend on the mask.
+    const auto bias = prefix ? decoder::PrefixBias(torch::zeros({1, length}, torch::kInt64))
+                             : decoder::CausalBias(length);
+    const auto none = torch::zeros({1, length});
+    const decoder::ValueInputs values = {none, none, none.to(torch::kBool), none.to(torch::kBool)};
+    return SecondsOf([&] {
+      const auto hidden = net_->forward(ids, bias, values);  // (1, S, D)
+      const auto last = hidden.index({0, length - 1});       // (D)
+      prefix ? net_->policy_head(last) : net_->board_head(last);
+    });
+  }
+
+ private:
+  decoder::DecoderNet net_;
+};
+
+// Seconds of a pass by its length, between measured ones on straight lines.
+class PlainCost {
+ public:
+  PlainCost(PlainNet& net, const std::vector<TokenId>& tokens, int rounds) {
+    const auto size = static_cast<int64_t>(tokens.size());
+    for (const int64_t length : {int64_t{69}, size / 3, size * 2 / 3, size}) {
+      std::vector<double> seconds;
+      for (int i = 0; i < rounds; ++i) seconds.push_back(net.SecondsFor(tokens, length, false));
+      lengths_.push_back(static_cast<double>(length));
+      seconds_.push_back(Median(seconds));
+    }
+  }
+  double At(double length) const {
+    size_t i = 1;
+    while (i + 1 < lengths_.size() && length > lengths_[i]) ++i;
+    const double part = (length - lengths_[i - 1]) / (lengths_[i] - lengths_[i - 1]);
+    return seconds_[i - 1] + part * (seconds_[i] - seconds_[i - 1]);
+  }
+  // One pass for every token behind start_think but the placeholders of wl and d, two for those:
+  // each value is predicted by a pass of its own; and one for each decision that writes no token.
+  double Whole(const std::vector<TokenId>& tokens) const {
+    double sum = 0;
+    for (size_t i = kBoardTokens + 1; i < tokens.size(); ++i) sum += At(static_cast<double>(i));
+    for (size_t i = kBoardTokens + 1; i < tokens.size(); ++i) {
+      const bool move = decoder::IsMove(tokens[i]) && i > kBoardTokens + 1;
+      if (move) sum += At(static_cast<double>(i));  // continue_var or new_variation.
+    }
+    return sum;
+  }
+  std::string Text() const {
+    std::string text;
+    for (size_t i = 0; i < lengths_.size(); ++i) {
+      text += fmt::format("{}{:.0f} ms at {:.0f} tokens", i == 0 ? "" : ", ", seconds_[i] * 1000,
+                          lengths_[i]);
+    }
+    return text;
+  }
+
+ private:
+  std::vector<double> lengths_;
+  std::vector<double> seconds_;
+};
+
+// A board pass in the middle of a thought: both streams, drafted.
+struct BlockPass {
+  double seconds = 0;
+  double operations = 0;
+};
+
+BlockPass MeasureBlock(Model& model, const std::vector<TokenId>& tokens, int rounds) {
+  constexpr int kContext = 640;
+  nn::KvCache causal(model.CacheFor(kContext + 80));
+  nn::KvCache prefix(model.CacheFor(kContext + 80));
+  const auto inputs = [&](int first, int count) {
+    std::vector<Input> result;
+    for (int i = first; i < first + count; ++i) {
+      result.push_back(Input::Of(tokens[static_cast<size_t>(i) % tokens.size()]));
+    }
+    return result;
+  };
+  const std::vector<Reading> before = {
+      {.cache = &causal, .inputs = inputs(0, kContext), .wanted = {0}},
+      {.cache = &prefix, .inputs = inputs(0, kContext)}};
+  model.Read(before);
+  Reading own = {.cache = &causal, .first = kContext, .inputs = inputs(kContext, 71)};
+  for (int i = 2; i < 71; ++i) own.wanted.push_back(i);
+  const std::vector<Reading> pass = {
+      own,
+      {.cache = &prefix, .first = kContext + 2, .inputs = inputs(kContext + 2, 1)},
+      {.cache = &prefix,
+       .first = kContext + 3,
+       .inputs = inputs(kContext + 3, 68),
+       .block = true,
+       .wanted = {67}}};
+  std::vector<double> seconds;
+  for (int i = 0; i < rounds; ++i) seconds.push_back(SecondsOf([&] { model.Read(pass); }));
+  const NetConfig& config = model.config();
+  const double attention = 140.0 * (kContext + 50) * 4 * config.embed_dim * config.num_layers;
+  return {.seconds = Median(seconds),
+          .operations = model.layers().ProductFlops(140, 70) + attention};
+}
+
+std::unique_ptr<Model> MakeModel(nn::Precision precision) {
+  const NetConfig config = RealSize();
+  return std::make_unique<Model>(decoder::RandomWeights(config, kSeed), config, "random weights",
+                                 decoder::ModelOptions{.precision = precision});
+}
+
+void MeasureThoughts(Bench& bench, const std::vector<TokenId>& script, Player& f32, Player& int8,
+                     const PlainCost& plain) {
+  std::vector<double> f32_seconds;
+  std::vector<double> int8_seconds;
+  Thought thought;
+  for (int round = 0; round < (bench.quick() ? 1 : 3); ++round) {
+    thought = f32.Think(chess::Board(), {.script = script});
+    f32_seconds.push_back(thought.stats.seconds);
+    if (thought.tokens != script) bench.Fail("the thought does not follow its script");
+    int8_seconds.push_back(int8.Think(chess::Board(), {.script = script}).stats.seconds);
+  }
+  const double whole = plain.Whole(script);
+  const double mine = Median(f32_seconds);
+  bench.Say(fmt::format("plain libtorch: {}", plain.Text()));
+  bench.Say(fmt::format("the whole thought, {} tokens: f32 {:.2f} s in {} passes, plain {:.0f} s",
+                        script.size(), mine, thought.stats.passes, whole));
+  bench.Report({.name = "thought, f32",
+                .value = 1 / mine,
+                .unit = "thoughts/s",
+                .yardstick = 1 / whole,
+                .yardstick_name = "every token anew, libtorch",
+                .signature = SignatureOf(thought.tokens),
+                // A short thought has little to compute anew.
+                .promised_ratio = bench.quick() ? std::nullopt : std::optional(100.0)});
+  bench.Report({.name = "thought, int8",
+                .value = 1 / Median(int8_seconds),
+                .unit = "thoughts/s",
+                .yardstick = 1 / mine,
+                .yardstick_name = "f32",
+                .signature = SignatureOf(thought.tokens)});
+}
+
+void MeasureBlocks(Bench& bench, Model& f32, Model& int8, const std::vector<TokenId>& script,
+                   double peak) {
+  const int rounds = bench.quick() ? 3 : 15;
+  for (const auto& [name, model] : {std::pair{"f32", &f32}, std::pair{"int8", &int8}}) {
+    const BlockPass block = MeasureBlock(*model, script, rounds);
+    bench.Report({.name = fmt::format("board pass, 140 rows, {}", name),
+                  .value = block.operations / block.seconds / 1e9,
+                  .unit = "GFLOP/s",
+                  .yardstick = peak / 1e9,
+                  .yardstick_name = "f32 peak",
+                  .signature = 140});
+  }
+}
+
+void MeasurePredict(Bench& bench, Player& f32, Player& int8, PlainNet& net,
+                    const std::vector<TokenId>& script) {
+  std::vector<double> plain;
+  std::vector<double> fast;
+  std::vector<double> faster;
+  const chess::Board board;
+  Signature signature;
+  for (int round = 0; round < (bench.quick() ? 5 : 31); ++round) {
+    plain.push_back(net.SecondsFor(script, kBoardTokens, true));
+    fast.push_back(SecondsOf([&] { signature.Add(f32.Predict(board).chosen->token); }));
+    faster.push_back(SecondsOf([&] { int8.Predict(board); }));
+  }
+  bench.Say(fmt::format("predict p50: libtorch {:.1f} ms, f32 {:.1f} ms, int8 {:.1f} ms",
+                        Median(plain) * 1e3, Median(fast) * 1e3, Median(faster) * 1e3));
+  bench.Report({.name = "predict, f32",
+                .value = 1 / Median(fast),
+                .unit = "positions/s",
+                .yardstick = 1 / Median(plain),
+                .yardstick_name = "libtorch",
+                .signature = signature.value()});
+  bench.Report({.name = "predict, int8",
+                .value = 1 / Median(faster),
+                .unit = "positions/s",
+                .yardstick = 1 / Median(plain),
+                .yardstick_name = "libtorch",
+                .signature = signature.value()});
+}
+
+int Run(int argc, char** argv) {
+  learn::WaitPassively(argv);
+  Bench bench("think", argc, argv);
+  const int threads = HardwareThreads();
+  learn::SetThreads(threads);
+  const double peak = MeasurePeak();
+  bench.Say(fmt::format("peak of {} threads: {:.0f} GFLOP/s", threads, peak / 1e9));
+  const std::vector<TokenId> script = bench.quick() ? Script(1, 3) : Script(kVariations, kDepth);
+  auto f32_model = MakeModel(nn::Precision::kF32);
+  auto int8_model = MakeModel(nn::Precision::kInt8);
+  bench.Say(fmt::format("weights: f32 {} MB, int8 {} MB", f32_model->memory_bytes() >> 20,
+                        int8_model->memory_bytes() >> 20));
+  MeasureBlocks(bench, *f32_model, *int8_model, script, peak);
+  Player f32(std::move(f32_model));
+  Player int8(std::move(int8_model));
+  PlainNet net(RealSize());
+  const PlainCost plain(net, script, bench.quick() ? 1 : 3);
+  MeasureThoughts(bench, script, f32, int8, plain);
+  MeasurePredict(bench, f32, int8, net, script);
+  return bench.Finish();
+}
+
+}  // namespace
+}  // namespace kibitz::bench
+
+int main(int argc, char** argv) {
+  try {
+    return kibitz::bench::Run(argc, argv);
+  } catch (const kibitz::Error& error) {
+    fmt::print(stderr, "{}\n", error.message());
+    return 1;
+  }
+}

@@ -1,0 +1,313 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "cli/commands.h"
+#include "cli/fen_input.h"
+#include "cli/json_output.h"
+#include "cli/player_input.h"
+#include "games/chess/diagram.h"
+#include "games/chess/fen.h"
+#include "games/chess/move_text.h"
+#include "games/chess/san.h"
+
+namespace kibitz::cli {
+namespace {
+
+using chess::Board;
+using decoder::Thought;
+using decoder::ThoughtEnd;
+using decoder::ThoughtNode;
+using decoder::Variation;
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  PlayerInput player;
+  FenInput position = {.for_decoder = true};
+  decoder::ThinkOptions think;
+  bool no_draft = false;
+  bool boards = false;
+  bool tokens = false;
+};
+
+Fields FieldsOf(Options& options) {
+  decoder::ThinkOptions& think = options.think;
+  Fields fields = FieldsOf(options.player);
+  fields.AddAll(FieldsOf(options.position));
+  fields.Add("thinking_temperature", think.thinking_temperature,
+             "of the moves in variations; 0: the most likely", {.min = 0, .max = 100});
+  fields.Add("final_temperature", think.final_temperature, "of the final move",
+             {.min = 0, .max = 100});
+  fields.Add("structure_temperature", think.structure_temperature,
+             "of boards, and of where variations and the thought end", {.min = 0, .max = 100});
+  fields.Add("top_k", think.top_k, "draw moves only among the most likely; 0: all",
+             {.min = 0, .max = decoder::kMoveVocabularySize});
+  fields.Add("max_variations", think.max_variations, "0: as many as the network wants",
+             {.min = 0, .max = 1000});
+  fields.Add("max_depth", think.max_depth, "moves of a variation; 0: as the network wants",
+             {.min = 0, .max = 1000});
+  fields.Add("max_seq_len", think.max_seq_len, "longest thought in tokens; 0: the network's own",
+             {.min = 0, .max = 1 << 20});
+  fields.Add("legal", think.legal_only, "moves only among the legal ones");
+  fields.Add("seed", think.seed, "for draws; the n-th position uses seed + n");
+  fields.Add("no_draft", options.no_draft, "write boards token by token: the same, slower");
+  fields.Add("boards", options.boards, "show each board as it was written");
+  fields.Add("tokens", options.tokens, "show the tokens as they come");
+  return fields;
+}
+
+// --- For programs ---
+
+Json EntriesJson(const std::vector<Thought::Entry>& entries) {
+  Json list = Json::array();
+  for (const auto& entry : entries) list.push_back({entry.position, entry.value});
+  return list;
+}
+
+// The move as UCI where it follows the rules from the root, else the token's name.
+std::string MoveText(const Board* before, const ThoughtNode& node) {
+  if (before != nullptr && node.move) return chess::ToText(*before, *node.move);
+  return std::string(decoder::TokenName(node.token));
+}
+
+Json NodeJson(const Board* before, const ThoughtNode& node) {
+  const auto written = decoder::BoardOf(node.board);
+  Json json = {{"move", MoveText(before, node)},
+               {"legal", node.move.has_value()},
+               {"probability", node.probability}};
+  json["wl"] = node.value ? Json(node.value->wl) : Json();
+  json["d"] = node.value ? Json(node.value->d) : Json();
+  json["fen"] = written ? Json(chess::ToFen(*written)) : Json();
+  json["board_true"] = node.board_true;
+  return json;
+}
+
+Json VariationJson(const Board& root, const Variation& variation) {
+  Json nodes = Json::array();
+  const Board* before = &root;
+  for (const ThoughtNode& node : variation.nodes) {
+    nodes.push_back(NodeJson(before, node));
+    before = node.after ? &*node.after : nullptr;
+  }
+  return {{"nodes", std::move(nodes)}, {"ended", variation.ended}};
+}
+
+std::string_view NameOf(ThoughtEnd end) {
+  switch (end) {
+    case ThoughtEnd::kFinished:
+      return "finished";
+    case ThoughtEnd::kNoRoom:
+      return "no_room";
+    default:
+      return "cancelled";
+  }
+}
+
+double Rate(double count, double seconds) { return seconds > 0 ? count / seconds : 0; }
+
+Json Answer(const Thought& thought) {
+  Json variations = Json::array();
+  for (const auto& variation : thought.variations) {
+    variations.push_back(VariationJson(thought.root, variation));
+  }
+  Json answer = {{"fen", chess::ToFen(thought.root)},
+                 {"token_ids", thought.tokens},
+                 {"block_ids", thought.blocks},
+                 {"wl_entries", EntriesJson(thought.wl_entries)},
+                 {"d_entries", EntriesJson(thought.d_entries)},
+                 {"variations", std::move(variations)},
+                 {"end", NameOf(thought.end)}};
+  const auto& final_move = thought.final_move;
+  answer["final_move"] = final_move ? Json(TextOf(thought.root, *final_move)) : Json();
+  answer["final_move_legal"] = final_move ? Json(final_move->move.has_value()) : Json();
+  if (thought.final_value) {
+    const decoder::Wdl wdl = decoder::WdlOf(*thought.final_value);
+    answer["final_value"] = {{"wl", thought.final_value->wl},
+                             {"d", thought.final_value->d},
+                             {"win", wdl.win},
+                             {"draw", wdl.draw},
+                             {"loss", wdl.loss}};
+  }
+  answer["move"] = thought.move ? Json(chess::ToText(thought.root, *thought.move)) : Json();
+  answer["by_instinct"] = thought.by_instinct;
+  const decoder::ThoughtStats& stats = thought.stats;
+  answer["timings"] = {{"seconds", stats.seconds},
+                       {"first_seconds", stats.first_seconds},
+                       {"tokens_per_second", Rate(stats.written_tokens, stats.seconds)},
+                       {"passes", stats.passes},
+                       {"rows", stats.rows},
+                       {"drafted_tokens", stats.drafted_tokens},
+                       {"accepted_tokens", stats.accepted_tokens}};
+  return answer;
+}
+
+// --- For people: the thought as it grows ---
+
+class Teller {
+ public:
+  Teller(const Options& options, const Context& context, const Board& root)
+      : options_(options), context_(context), root_(root) {}
+
+  decoder::ThoughtListener Listener() {
+    decoder::ThoughtListener listener;
+    if (options_.tokens) {
+      listener.on_token = [this](decoder::TokenId token, int position) {
+        TellToken(token, position);
+      };
+    }
+    listener.on_value = [this](const Thought& thought) { TellNode(thought); };
+    listener.on_board = [this](const Thought& thought) { TellBoard(thought); };
+    return listener;
+  }
+
+  void TellEnd(const Thought& thought) const;
+
+ private:
+  static void TellToken(decoder::TokenId token, int position) {
+    const bool opens =
+        token == decoder::kStartPos || token == decoder::kStartThink || decoder::IsMove(token);
+    fmt::print("{}{}",
+               opens && position > 0 ? "\n"
+               : position > 0        ? " "
+                                     : "",
+               decoder::TokenName(token));
+    if (token == decoder::kEndVar || token == decoder::kEndThink) fmt::print("\n");
+    std::fflush(stdout);
+  }
+
+  // The position before the last node by the rules; nullptr where the line has left them.
+  const Board* Before(const Variation& variation) const {
+    if (variation.nodes.size() == 1) return &root_;
+    const ThoughtNode& before = variation.nodes[variation.nodes.size() - 2];
+    return before.after ? &*before.after : nullptr;
+  }
+
+  void TellNode(const Thought& thought) const {
+    if (options_.tokens) fmt::print("\n");
+    const Variation& variation = thought.variations.back();
+    const ThoughtNode& node = variation.nodes.back();
+    const size_t ply = variation.nodes.size() - 1;
+    if (ply == 0) fmt::print("{:2} ", thought.variations.size());
+    const Board* before = Before(variation);
+    std::string move(decoder::TokenName(node.token));
+    if (before != nullptr && node.move) {
+      move = chess::ToSan(*before, *node.move);
+    } else {
+      move += "?";  // Against the rules.
+    }
+    const std::string indent(ply == 0 ? 0 : 3 + 2 * ply, ' ');
+    fmt::print("{:24} {:>5.1f}%   {}\n", indent + move, 100 * node.probability,
+               WdlText(decoder::RootView(*node.value, ply)));
+    std::fflush(stdout);
+  }
+
+  void TellBoard(const Thought& thought) const {
+    const ThoughtNode& node = thought.variations.back().nodes.back();
+    if (options_.tokens) fmt::print("\n");
+    if (!options_.boards) return;
+    const auto written = decoder::BoardOf(node.board);
+    if (!written) {
+      fmt::print("     the board it wrote is none: {}\n", written.reason());
+      return;
+    }
+    chess::DiagramStyle style = {.color = context_.color, .last_move = node.move};
+    fmt::print("{}{}\n", chess::Diagram(*written, style),
+               node.board_true ? "" : "     not what the rules say\n");
+  }
+
+  static std::string WdlText(decoder::NodeValue value) {
+    const decoder::Wdl wdl = decoder::WdlOf(value);
+    return fmt::format("W {:3.0f}  D {:3.0f}  L {:3.0f}", 100 * wdl.win, 100 * wdl.draw,
+                       100 * wdl.loss);
+  }
+
+  const Options& options_;
+  const Context& context_;
+  const Board root_;
+};
+
+void Teller::TellEnd(const Thought& thought) const {
+  if (options_.tokens) fmt::print("\n");
+  if (!thought.move) {
+    fmt::print("no legal move\n");
+  } else {
+    fmt::print("plays {} ({})", chess::ToSan(root_, *thought.move),
+               chess::ToText(root_, *thought.move));
+    if (thought.final_value) fmt::print("   {}", WdlText(*thought.final_value));
+    fmt::print("\n");
+  }
+  if (thought.by_instinct) {
+    fmt::print(
+        "   by instinct: the thought reached {} tokens without a final move, so this is the\n"
+        "   policy head's choice on the position itself\n",
+        thought.tokens.size());
+  } else if (!thought.final_move->move) {
+    fmt::print("   it wrote {}, which is not legal; this is its most likely legal move\n",
+               TextOf(root_, *thought.final_move));
+  }
+  const decoder::ThoughtStats& stats = thought.stats;
+  fmt::print(
+      "   {} tokens in {:.2f} s, {:.0f} tokens/s, {} passes; the rules drafted {} board tokens, "
+      "{} held\n",
+      stats.written_tokens, stats.seconds, Rate(stats.written_tokens, stats.seconds), stats.passes,
+      stats.drafted_tokens, stats.accepted_tokens);
+}
+
+int Run(const Options& given, const Context& context) {
+  Options options = given;
+  const auto player = LoadPlayer(options.player);
+  const StopOnInterrupt interrupt;
+  options.think.draft = !options.no_draft;
+  options.think.stop = interrupt.token();
+  if (!options.position.fens.empty()) {
+    return AnswerInBatches(options.position, 32, [&](std::span<const Board> boards) {
+      const auto thoughts = player->ThinkAll(boards, options.think);
+      ThrowIfInterrupted();
+      options.think.seed += boards.size();
+      std::vector<Json> answers;
+      for (const Thought& thought : thoughts) answers.push_back(Answer(thought));
+      return answers;
+    });
+  }
+  const Board board = BoardOf(options.position);
+  if (context.json) {
+    const Thought thought = player->Think(board, options.think);
+    ThrowIfInterrupted();
+    PrintJson(Answer(thought));
+    return 0;
+  }
+  if (options.boards) {
+    fmt::print("{}\n", chess::Diagram(board, {.color = context.color, .last_move = {}}));
+  }
+  if (!options.tokens) fmt::print("   {:21} {:>6}   for the side to move\n", "move", "chosen");
+  Teller teller(options, context, board);
+  const decoder::ThoughtListener listener = teller.Listener();
+  const Thought thought = player->Think(board, options.think, listener);
+  ThrowIfInterrupted();
+  teller.TellEnd(thought);
+  return 0;
+}
+
+}  // namespace
+
+Command DecoderThink() {
+  return MakeCommand<Options>(
+      {.name = "decoder think",
+       .group = "Decoder",
+       .summary = "let the network think out loud: variations with values, then its move",
+       .details = "The network writes its candidate lines as tokens, move by move with win, draw "
+                  "and loss\n"
+                  "and the board it sees. A move marked ? breaks the rules. Boards are drafted by "
+                  "the rules\n"
+                  "and checked by the network in one pass; the tokens are the same as one by one. "
+                  "A thought\n"
+                  "that reaches the longest sequence ends there, and the move is the instinct's.",
+       .example = "kibitz decoder think --model model.pt --max-variations 3 --boards"},
+      Run);
+}
+
+}  // namespace kibitz::cli
