@@ -108,17 +108,23 @@ void BenchStop(Bench& bench, nn::Precision precision, std::string_view precision
   });
   engine.Say("isready");
   engine.AwaitReady();
+  const Timer whole;
+  engine.Say("go");
+  engine.AwaitAnswer(1);
+  const double thought = whole.Seconds();
+  bench.Say(fmt::format("{}: a whole thought takes {:.2f} s", precision_name, thought));
   Rng rng({.seed = 1, .epoch = 0, .sample = 0, .purpose = Purpose("stop")});
-  constexpr uint64_t kLongestMicroseconds = 800'000;
+  // Always within the thought, and not so long that the bench takes an hour.
+  const auto longest = static_cast<uint64_t>(1e6 * std::min(0.9 * thought, 0.8));
   std::vector<double> times;
   int legal = 0;
   const int count = bench.quick() ? 40 : 300;
   for (int i = 1; i <= count; ++i) {
     engine.Say("go infinite");
-    std::this_thread::sleep_for(std::chrono::microseconds(rng.Below(kLongestMicroseconds)));
+    std::this_thread::sleep_for(std::chrono::microseconds(rng.Below(longest)));
     const Timer timer;
     engine.Say("stop");
-    const std::string answer = engine.AwaitAnswer(i);
+    const std::string answer = engine.AwaitAnswer(i + 1);
     times.push_back(1000 * timer.Seconds());
     legal += ParseMove(chess::Board(), answer.substr(9, answer.find(' ', 9) - 9)) ? 1 : 0;
   }

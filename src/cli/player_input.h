@@ -14,7 +14,7 @@
 namespace kibitz::cli {
 
 struct PlayerInput {
-  std::string model;
+  std::string model = {};
   nn::Precision precision = nn::Precision::kF32;
   int threads = 0;
   std::optional<int64_t> num_heads = {};
