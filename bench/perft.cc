@@ -1,12 +1,9 @@
 // Our perft beside the installed Stockfish's "go perft", one thread each, in turns, and every line
 // of the perft suites counted and compared.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -19,6 +16,7 @@
 #include "games/chess/attacks.h"
 #include "games/chess/fen.h"
 #include "games/chess/perft.h"
+#include "oracles/line_process.h"
 #include "tests/support/perft_suite.h"
 
 namespace kibitz::bench {
@@ -41,66 +39,32 @@ constexpr Position kPositions[] = {
      193690690},
 };
 
-std::string FindStockfish() {
-  const char* path = std::getenv("PATH");
-  for (std::string_view folder : Split(path != nullptr ? path : "", ':')) {
-    std::string program = std::string(folder) + "/stockfish";
-    if (access(program.c_str(), X_OK) == 0) return program;
-  }
-  // Debian puts games where not every PATH looks.
-  return access("/usr/games/stockfish", X_OK) == 0 ? "/usr/games/stockfish" : "";
-}
-
 // A running Stockfish that counts on request.
 class Stockfish {
  public:
-  explicit Stockfish(const std::string& program) {
-    int to[2];
-    int from[2];
-    if (pipe(to) != 0 || pipe(from) != 0) throw Error::System("cannot make a pipe");
-    if (fork() == 0) {
-      dup2(to[0], STDIN_FILENO);
-      dup2(from[1], STDOUT_FILENO);
-      for (int end : {to[0], to[1], from[0], from[1]}) close(end);
-      execl(program.c_str(), program.c_str(), nullptr);
-      _exit(127);
-    }
-    close(to[0]);
-    close(from[1]);
-    in_ = fdopen(to[1], "w");
-    out_ = fdopen(from[0], "r");
-    Say("setoption name Threads value 1\nisready\n");
+  explicit Stockfish(const std::string& program) : process_({.command = {program}}) {
+    Say("setoption name Threads value 1");
+    Say("isready");
     ReadUntil("readyok");
   }
-  ~Stockfish() {
-    Say("quit\n");
-    std::fclose(in_);
-    std::fclose(out_);
-  }
-  Stockfish(const Stockfish&) = delete;
-  Stockfish& operator=(const Stockfish&) = delete;
 
   uint64_t Perft(const std::string& fen, int depth) {
-    Say(fmt::format("position fen {}\ngo perft {}\n", fen, depth));
+    Say("position fen " + fen);
+    Say(fmt::format("go perft {}", depth));
     const std::string line = ReadUntil("Nodes searched: ");
     return ParseUnsigned(Trim(line.substr(line.find(": ") + 2))).value_or(0);
   }
 
  private:
-  void Say(const std::string& text) {
-    std::fputs(text.c_str(), in_);
-    std::fflush(in_);
-  }
+  void Say(const std::string& line) { process_.Send(line, oracles::SecondsFromNow(10)); }
   std::string ReadUntil(std::string_view start) {
-    char line[4096];
-    while (std::fgets(line, sizeof(line), out_) != nullptr) {
-      if (std::string_view(line).starts_with(start)) return line;
+    while (const auto line = process_.Read(oracles::SecondsFromNow(600))) {
+      if (line->starts_with(start)) return *line;
     }
-    throw Error("Stockfish ended without '{}'", start);
+    throw Error("Stockfish hangs: '{}' was awaited", start);
   }
 
-  std::FILE* in_;
-  std::FILE* out_;
+  oracles::LineProcess process_;
 };
 
 double Median(std::vector<double> values) {
@@ -185,7 +149,7 @@ void CountSuites(Bench& bench) {
 
 int Main(int argc, char** argv) {
   Bench bench("perft", argc, argv);
-  const std::string program = FindStockfish();
+  const std::string program = oracles::FindProgram("stockfish");
   if (program.empty()) bench.Say("no Stockfish here (Debian package stockfish): no yardstick");
   bench.Say(
       fmt::format("one thread; sliders by {}; 'lists' makes the move list of every leaf as "

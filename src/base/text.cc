@@ -50,6 +50,12 @@ std::vector<std::string_view> SplitWords(std::string_view text) {
   }
 }
 
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  return lower;
+}
+
 std::optional<int64_t> ParseInt(std::string_view text) { return ParseNumber<int64_t>(text); }
 std::optional<uint64_t> ParseUnsigned(std::string_view text) { return ParseNumber<uint64_t>(text); }
 std::optional<double> ParseDouble(std::string_view text) { return ParseNumber<double>(text); }

@@ -15,6 +15,8 @@ std::string_view Trim(std::string_view text);
 std::vector<std::string_view> Split(std::string_view text, char separator);
 // Words between white space; no empty ones.
 std::vector<std::string_view> SplitWords(std::string_view text);
+// A to Z made small; other bytes as they are.
+std::string LowerCase(std::string_view text);
 
 // The whole text as a number; nothing for anything else, spaces and overflow included.
 std::optional<int64_t> ParseInt(std::string_view text);

@@ -10,6 +10,7 @@ TEST(TextTest, SplitsAndTrims) {
   EXPECT_EQ(Split("a,,b", ','), (std::vector<std::string_view>{"a", "", "b"}));
   EXPECT_EQ(SplitWords("  a \t b\n"), (std::vector<std::string_view>{"a", "b"}));
   EXPECT_TRUE(SplitWords("  ").empty());
+  EXPECT_EQ(LowerCase("UCI_Elo \xc4 9"), "uci_elo \xc4 9");
 }
 
 TEST(TextTest, NumbersAreStrict) {

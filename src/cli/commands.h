@@ -21,6 +21,7 @@ Command DecoderFinetune();
 Command DecoderMigrate();
 Command DecoderPredict();
 Command DecoderThink();
+Command Uci();
 Command TrainCheck();
 Command TrainPlot();
 Command Version();

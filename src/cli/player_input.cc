@@ -9,7 +9,7 @@ namespace kibitz::cli {
 Fields FieldsOf(PlayerInput& input) {
   Fields fields;
   fields.Add("model", input.model, "checkpoint, .pt or .safetensors",
-             {.required = true, .metavar = "FILE"});
+             {.required = input.model_required, .metavar = "FILE"});
   fields.AddChoice("precision", input.precision, "of weights and products",
                    {{"f32", nn::Precision::kF32}, {"int8", nn::Precision::kInt8}});
   fields.Add("threads", input.threads, "threads; 0: one for each core", {.min = 0, .max = 1024});

@@ -14,10 +14,11 @@
 namespace kibitz::cli {
 
 struct PlayerInput {
-  std::string model;
+  std::string model = {};
   nn::Precision precision = nn::Precision::kF32;
   int threads = 0;
   std::optional<int64_t> num_heads = {};
+  bool model_required = true;  // Set by the command, not by the user.
 };
 
 Fields FieldsOf(PlayerInput& input);

@@ -196,6 +196,7 @@ bool Transformer::Run(Team& team, const Pass& pass, float* x, float* hidden,
     if (stop.stop_requested()) return false;
     rows.next = i + 1 == layers_.size() ? std::span<const int64_t>(pass.wanted) : all;
     Attend(team, static_cast<int64_t>(i), rows);
+    if (stop.stop_requested()) return false;  // Half a layer of the real size takes 10 ms.
     FeedForward(team, layers_[i], rows);
   }
   for (size_t i = 0; i < pass.wanted.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -75,6 +76,8 @@ Ran RunCommand(const std::vector<std::string>& words, const std::string& input) 
   }
   for (int unused : {in.ends[0], out.ends[1], err.ends[1]}) close(unused);
   std::signal(SIGPIPE, SIG_IGN);  // The child may not read its input.
+  // Nor may it wait for us to read its output while we wait for it to read its input.
+  CHECK(fcntl(in.ends[1], F_SETFL, O_NONBLOCK) == 0);
 
   Ran ran;
   size_t written = 0;
@@ -90,7 +93,8 @@ Ran RunCommand(const std::vector<std::string>& words, const std::string& input) 
     if (polls[2].fd >= 0 && polls[2].revents != 0) {
       const ssize_t count = write(polls[2].fd, input.data() + written, input.size() - written);
       written += count > 0 ? static_cast<size_t>(count) : 0;
-      if (count <= 0 || written == input.size()) close_at(2);
+      const bool later = count < 0 && (errno == EAGAIN || errno == EINTR);
+      if (!later && (count <= 0 || written == input.size())) close_at(2);
     }
     for (size_t i : {size_t{0}, size_t{1}}) {
       if (polls[i].fd < 0 || polls[i].revents == 0) continue;

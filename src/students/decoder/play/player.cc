@@ -104,7 +104,7 @@ std::vector<Prediction> Answer(Model& model, std::span<const Question> questions
   std::vector<Prediction> predictions(questions.size());
   ChooseMoves(questions, logits, options, predictions);
   if (options.value && !ReadValues(model, questions, options, predictions)) {
-    return Cancelled(questions.size());
+    for (Prediction& prediction : predictions) prediction.cancelled = true;
   }
   return predictions;
 }

@@ -55,7 +55,8 @@ struct PredictOptions {
 };
 
 struct Prediction {
-  bool cancelled = false;  // Then nothing else is set.
+  // What was found before is set: nothing, or everything but the value.
+  bool cancelled = false;
   // Nothing only when the position has no legal move and only those were asked for.
   std::optional<Candidate> chosen;
   // Every legal move, or every token, the most likely first.

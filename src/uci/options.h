@@ -1,0 +1,49 @@
+// What a user can set, as flags of the command and as UCI options in the chess program.
+//
+//   for (const std::string& line : OptionLines(options)) Say(line);   // "option name Mode type
+//   ..." if (std::string reason = SetOption(options, "Mode", "policy"); !reason.empty()) ...
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/options.h"
+#include "nn/precision.h"
+
+namespace kibitz::uci {
+
+enum class Mode : uint8_t {
+  kThink,   // Variations, then a move.
+  kPolicy,  // The move it likes at first sight.
+};
+
+struct EngineOptions {
+  std::string model;
+  Mode mode = Mode::kThink;
+  double temperature = 0;  // Of the move played; 0: the most likely one.
+  int max_variations = 0;  // 0: as many as the network wants.
+  int max_depth = 0;       // Moves of a variation; 0 likewise.
+  nn::Precision precision = nn::Precision::kF32;
+  int threads = 0;    // 0: one for each core.
+  int num_heads = 0;  // Attention heads, for files that do not tell; 0: they do.
+  int multipv = 1;    // Lines shown.
+  bool show_wdl = false;
+  int move_overhead = 30;  // Milliseconds kept back from the clock for each move.
+  int64_t seed = 0;        // Of the draws at a temperature.
+  bool ponder = false;     // Only told to the program: it decides.
+  int hash = 16;           // Taken and not used: programs insist on setting it.
+};
+
+// The flags, but for those of the network, which every command that plays has in common. What only
+// a chess program sets has none.
+Fields FieldsOf(EngineOptions& options);
+
+// The lines that tell a chess program what it can set; the defaults are the present values.
+std::vector<std::string> OptionLines(const EngineOptions& options);
+
+// Sets one; the reason when it is not taken, "" when it is. Names are compared without case.
+std::string SetOption(EngineOptions& options, std::string_view name, const std::string& value);
+
+}  // namespace kibitz::uci

@@ -1,0 +1,133 @@
+// Thinks on a thread of its own and answers every search with exactly one "bestmove", whatever
+// happens: in the order of the requests, within a moment of a stop, also while the network is still
+// being loaded or cannot be.
+//
+// Three threads meet here: the caller's (requests), the worker's (the network), the alarm's (time
+// limits). What they share is guarded by one mutex; a search answers once.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "games/chess/board.h"
+#include "uci/command.h"
+#include "uci/options.h"
+#include "uci/output.h"
+#include "uci/report.h"
+#include "uci/thinker.h"
+#include "uci/time_budget.h"
+
+namespace kibitz::uci {
+
+struct SearchRequest {
+  chess::Board board;
+  GoRequest go;
+  EngineOptions options;  // As they were when it began.
+  uint64_t number = 0;    // Of the search, for its draws.
+  bool debug = false;     // More remarks.
+};
+
+class Searcher {
+ public:
+  // `output` must outlive it.
+  Searcher(LoadThinker load, Output& output);
+  // Stops everything, answers, and waits for the worker.
+  ~Searcher();
+  Searcher(const Searcher&) = delete;
+  Searcher& operator=(const Searcher&) = delete;
+
+  // Begins a search; one that runs is stopped and answers first.
+  void Go(SearchRequest request);
+  // Answers what runs.
+  void Stop();
+  void PonderHit();
+  // Says "readyok": at once while a search runs or the network is there, else when it is loaded.
+  void Ready(const EngineOptions& options);
+
+  // Stops, and waits at most so long for the worker; whether it is done.
+  bool Finish(std::chrono::milliseconds patience);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Search {
+    SearchRequest request;
+    Clock::time_point start;
+    std::stop_source cancel;  // Of the network's work.
+    // From here on guarded by Searcher::mutex_.
+    bool thinking = false;  // The worker has it, and will answer soon after a cancel.
+    bool answered = false;
+    bool stopped = false;    // By the other side or the clock.
+    bool pondering = false;  // No answer before the hit or a stop.
+    bool root_read = false;  // The network has seen the position.
+    bool soft_over = false;
+    std::optional<Clock::time_point> soft;
+    std::optional<Clock::time_point> hard;
+
+    Allowed allowed() const { return request.go.search_moves; }
+  };
+  // A search, or without one the loading of a network.
+  struct Job {
+    std::shared_ptr<Search> search;
+    ModelChoice choice;
+  };
+
+  // On the worker's thread.
+  void Work();
+  void Run(Search& search);
+  Thinker& Loaded(const ModelChoice& choice);
+  void LoadForReady(const ModelChoice& choice);
+  // The candidates, that to play first; none when the network was cut off before it saw anything.
+  std::vector<Line> Think(Thinker& thinker, Search& search);
+  std::vector<Line> Predict(Thinker& thinker, Search& search);
+  void RootWasRead(Search& search, const decoder::Thought& thought);
+  void ValueWasWritten(Search& search, const decoder::Thought& thought);
+  void Show(const Search& search, std::span<const Line> lines, int64_t nodes);
+  void RemarkOn(const Search& search, const decoder::Thought& thought);
+  void SayAll(std::span<const std::string> lines);
+  bool IsWanted(const Search& search);
+  bool BeginThinking(Search& search);
+  void WaitUntilAsked(Search& search);
+
+  // On the alarm's thread.
+  void Watch();
+
+  // With mutex_ held.
+  void SetBudget(Search& search, Clock::time_point from);
+  void Ring();
+  void Cut(Search& search);
+  void StopAll();
+  void Answer(Search& search, std::optional<chess::Move> move,
+              std::optional<chess::Move> ponder = {});
+  void Enqueue(Job job);
+
+  LoadThinker load_;
+  Output& output_;
+
+  std::mutex mutex_;
+  std::condition_variable work_;    // A job came, or the end.
+  std::condition_variable change_;  // A search was stopped, hit or answered; the worker is done.
+  std::condition_variable alarm_change_;
+  std::deque<Job> jobs_;
+  std::deque<std::shared_ptr<Search>> open_;  // Not answered yet, oldest first.
+  std::optional<ModelChoice> loaded_;
+  std::optional<Clock::time_point> alarm_;
+  bool working_ = false;
+  bool closing_ = false;
+
+  std::unique_ptr<Thinker> thinker_;  // The worker's own.
+  std::thread worker_;
+  std::thread watch_;
+};
+
+}  // namespace kibitz::uci

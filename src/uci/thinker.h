@@ -1,0 +1,45 @@
+// The network behind the engine. An interface, so that tests can be sure of its worst moments: it
+// cannot be loaded, takes its time, fails, writes nonsense.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "games/chess/board.h"
+#include "nn/precision.h"
+#include "students/decoder/play/thought.h"
+
+namespace kibitz::decoder {
+class Player;
+}
+
+namespace kibitz::uci {
+
+class Thinker {
+ public:
+  virtual ~Thinker() = default;
+
+  virtual decoder::Prediction Predict(const chess::Board& board,
+                                      const decoder::PredictOptions& options) = 0;
+  virtual decoder::Thought Think(const chess::Board& root, const decoder::ThinkOptions& options,
+                                 const decoder::ThoughtListener& listener) = 0;
+};
+
+// Which network, and how it is held.
+struct ModelChoice {
+  std::string path;
+  nn::Precision precision = nn::Precision::kF32;
+  int threads = 0;
+  int num_heads = 0;  // 0: the file tells.
+
+  bool operator==(const ModelChoice&) const = default;
+};
+
+using LoadThinker = std::function<std::unique_ptr<Thinker>(const ModelChoice&)>;
+
+// A decoder that is at hand, and that of a checkpoint; the latter throws Error.
+std::unique_ptr<Thinker> ThinkerOf(std::unique_ptr<decoder::Player> player);
+std::unique_ptr<Thinker> LoadDecoder(const ModelChoice& choice);
+
+}  // namespace kibitz::uci
