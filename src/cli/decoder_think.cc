@@ -191,7 +191,6 @@ class Teller {
     const Variation& variation = thought.variations.back();
     const ThoughtNode& node = variation.nodes.back();
     const size_t ply = variation.nodes.size() - 1;
-    if (ply == 0) fmt::print("{:2} ", thought.variations.size());
     const Board* before = Before(variation);
     std::string move(decoder::TokenName(node.token));
     if (before != nullptr && node.move) {
@@ -199,8 +198,9 @@ class Teller {
     } else {
       move += "?";  // Against the rules.
     }
-    const std::string indent(ply == 0 ? 0 : 3 + 2 * ply, ' ');
-    fmt::print("{:24} {:>5.1f}%   {}\n", indent + move, 100 * node.probability,
+    const std::string before_move =
+        ply == 0 ? fmt::format("{:2} ", thought.variations.size()) : std::string(3 + 2 * ply, ' ');
+    fmt::print("{:26} {:>5.1f}%   {}\n", before_move + move, 100 * node.probability,
                WdlText(decoder::RootView(*node.value, ply)));
     std::fflush(stdout);
   }
@@ -283,7 +283,7 @@ int Run(const Options& given, const Context& context) {
   if (options.boards) {
     fmt::print("{}\n", chess::Diagram(board, {.color = context.color, .last_move = {}}));
   }
-  if (!options.tokens) fmt::print("   {:21} {:>6}   for the side to move\n", "move", "chosen");
+  if (!options.tokens) fmt::print("   {:23} {:>6}   for the side to move\n", "move", "chosen");
   Teller teller(options, context, board);
   const decoder::ThoughtListener listener = teller.Listener();
   const Thought thought = player->Think(board, options.think, listener);

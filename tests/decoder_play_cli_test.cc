@@ -1,0 +1,153 @@
+// kibitz decoder predict and think as their users run them, on the recorded network.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "games/chess/fen.h"
+#include "tests/support/test_data.h"
+
+namespace kibitz {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::Ran;
+
+Ran Decoder(const std::string& command, std::vector<std::string> words,
+            const std::string& input = "") {
+  words.insert(words.begin(), {KIBITZ_BINARY_DIR "/kibitz", "decoder", command, "--model",
+                               testing::GoldenPath("decoder/tiny.pt")});
+  return testing::RunCommand(words, input);
+}
+
+std::vector<json> Lines(const std::string& text) {
+  std::vector<json> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
+  return lines;
+}
+
+std::vector<json> Golden(const std::string& file) {
+  std::ifstream in(testing::GoldenPath("decoder/" + file));
+  std::stringstream text;
+  text << in.rdbuf();
+  return Lines(text.str());
+}
+
+TEST(DecoderPlayCliTest, PredictForPeople) {
+  const Ran ran = Decoder("predict", {"--value", "--show", "2"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.out, HasSubstr("e4      e2e4"));
+  EXPECT_THAT(ran.out, HasSubstr("for the side to move"));
+}
+
+TEST(DecoderPlayCliTest, PredictManyInOrderWithBadLines) {
+  std::string fens;
+  std::vector<json> expected;
+  for (const json& row : Golden("predict.jsonl")) {
+    if (row["kind"] != "single") continue;
+    fens += row["fen"].get<std::string>() + "\n";
+    expected.push_back(row);
+    if (expected.size() == 5) fens += "nonsense\n";
+  }
+  const Ran ran = Decoder("predict", {"--fens", "-", "--value"}, fens);
+  EXPECT_EQ(ran.code, 1);
+  std::vector<json> answers = Lines(ran.out);
+  ASSERT_EQ(answers.size(), expected.size() + 1);
+  EXPECT_EQ(answers[5]["fen"], "nonsense");
+  EXPECT_TRUE(answers[5].contains("error"));
+  answers.erase(answers.begin() + 5);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (expected[i]["margin_legal"].get<double>() < 1e-4) continue;
+    EXPECT_EQ(answers[i]["move"], expected[i]["predict_move_legal"]);
+    EXPECT_NEAR(answers[i]["value"]["win"].get<double>(), expected[i]["win"].get<double>(), 1e-6);
+  }
+}
+
+TEST(DecoderPlayCliTest, PredictAfterMoves) {
+  const json answer = json::parse(Decoder("predict", {"--moves", "e2e4 e7e5 g1f3", "--json"}).out);
+  ASSERT_EQ(answer["history"].size(), 3);
+  EXPECT_EQ(answer["history"][2]["move"], "g1f3");
+  EXPECT_TRUE(answer["legal"].get<bool>());
+  EXPECT_THAT(answer["fen"], HasSubstr("5N2"));
+
+  const Ran illegal = Decoder("predict", {"--moves", "e2e4 e7e6 e4e6"});
+  EXPECT_EQ(illegal.code, 1);
+  EXPECT_THAT(illegal.err, HasSubstr("e4e6"));
+  std::string shuffle;
+  for (int i = 0; i < 4; ++i) shuffle += "g1f3 g8f6 f3g1 f6g8 ";
+  const Ran full = Decoder("predict", {"--moves", shuffle});
+  EXPECT_EQ(full.code, 1);
+  EXPECT_THAT(full.err, HasSubstr("at most 13 moves"));
+}
+
+TEST(DecoderPlayCliTest, ThinkAsJsonIsTheRecordedThought) {
+  const json row = Golden("think.jsonl").front();
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, std::vector<std::string>{"--no-draft"}}) {
+    std::vector<std::string> words = {"--fen", row["fen"], "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const json answer = json::parse(Decoder("think", words).out);
+    EXPECT_EQ(answer["token_ids"], row["token_ids"]);
+    EXPECT_EQ(answer["block_ids"], row["block_ids"]);
+    EXPECT_EQ(answer["final_move"], row["final_move"]);
+    EXPECT_EQ(answer["end"], "finished");
+    EXPECT_EQ(answer["wl_entries"].size(), row["wl_entries"].size());
+    EXPECT_GT(answer["timings"]["tokens_per_second"].get<double>(), 0);
+    EXPECT_TRUE(answer["variations"][0]["nodes"][0].contains("fen"));
+  }
+}
+
+TEST(DecoderPlayCliTest, ThinkForPeople) {
+  const Ran ran = Decoder("think", {"--boards", "--max-variations", "1", "--max-depth", "1"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.out, HasSubstr(" 1 c4"));
+  EXPECT_THAT(ran.out, HasSubstr("plays e4 (e2e4)"));
+  EXPECT_THAT(ran.out, HasSubstr("68 held"));
+  const Ran cut = Decoder("think", {"--max-seq-len", "100"});
+  EXPECT_EQ(cut.code, 0);
+  EXPECT_THAT(cut.out, HasSubstr("by instinct: the thought reached 100 tokens"));
+  const Ran tokens = Decoder("think", {"--tokens", "--max-seq-len", "72"});
+  EXPECT_THAT(tokens.out, HasSubstr("start_pos white_rook white_knight"));
+  EXPECT_THAT(tokens.out, HasSubstr("wl_value d_value"));
+}
+
+TEST(DecoderPlayCliTest, ThinkManyWithSeedsLikeOneByOne) {
+  const std::string start(chess::kStartFen);
+  const std::vector<std::string> draws = {"--thinking-temperature", "1", "--final-temperature",
+                                          "1"};
+  std::vector<std::string> words = {"--fens", "-", "--seed", "5"};
+  words.insert(words.end(), draws.begin(), draws.end());
+  const std::vector<json> many = Lines(Decoder("think", words, start + "\n" + start + "\n").out);
+  ASSERT_EQ(many.size(), 2);
+  for (size_t i = 0; i < many.size(); ++i) {
+    std::vector<std::string> one = {"--json", "--seed", std::to_string(5 + i)};
+    one.insert(one.end(), draws.begin(), draws.end());
+    EXPECT_EQ(json::parse(Decoder("think", one).out)["token_ids"], many[i]["token_ids"]);
+  }
+}
+
+TEST(DecoderPlayCliTest, BareWeightsNeedTheNumberOfHeads) {
+  const testing::TempFolder folder;
+  const std::string kibitz = KIBITZ_BINARY_DIR "/kibitz";
+  const std::string bare = folder.File("bare.safetensors");
+  ASSERT_EQ(testing::RunCommand(
+                {kibitz, "decoder", "migrate", testing::GoldenPath("decoder/tiny.pt"), bare})
+                .code,
+            0);
+  const Ran refused = testing::RunCommand({kibitz, "decoder", "predict", "--model", bare});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("--num-heads"));
+  const Ran told =
+      testing::RunCommand({kibitz, "decoder", "predict", "--model", bare, "--num-heads", "4"});
+  EXPECT_EQ(told.code, 0);
+  EXPECT_THAT(told.out, HasSubstr("e2e4"));
+}
+
+}  // namespace
+}  // namespace kibitz
