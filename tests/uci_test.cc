@@ -27,7 +27,6 @@ namespace kibitz {
 namespace {
 
 using chess::Board;
-using chess::Move;
 using oracles::LineProcess;
 using oracles::SecondsFromNow;
 using std::chrono::milliseconds;

@@ -97,6 +97,8 @@ class InfoReader {
     const auto number = Signed<int>();
     if (!number) return;
     score_known_ = true;
+    score_.centipawns.reset();
+    score_.mate.reset();
     if (kind == "cp") {
       score_.centipawns = *number;
     } else {
@@ -115,9 +117,11 @@ class InfoReader {
 
   // To the end of the line or the next field; engines differ in what they write last.
   void ReadPv() {
-    constexpr std::array<std::string_view, 13> kFields = {
+    constexpr std::array<std::string_view, 14> kFields = {
         "depth", "seldepth", "nodes",    "nps",    "time",     "multipv", "score",
-        "wdl",   "string",   "hashfull", "tbhits", "currmove", "bmc"};
+        "wdl",   "string",   "hashfull", "tbhits", "currmove", "bmc",     "pv"};
+    info_.pv.clear();
+    info_.pv_beyond = 0;
     chess::Board board = board_;
     for (; at_ < words_.size(); ++at_) {
       if (std::find(kFields.begin(), kFields.end(), words_[at_]) != kFields.end()) return;

@@ -84,6 +84,9 @@ TEST(UciTextTest, ReadsOddInfos) {
   EXPECT_EQ(ParseInfo("info score mate 0", start).score->mate, (Mate{false, 0}));
   EXPECT_EQ(ParseInfo("info string  pv e2e4 depth 3", start).text, "pv e2e4 depth 3");
   EXPECT_FALSE(ParseInfo("info string depth 3", start).depth);
+  // What is said twice: the last holds.
+  EXPECT_EQ(ParseInfo("info pv e2e4 e7e5 pv d2d4", start).pv.size(), 1U);
+  EXPECT_FALSE(ParseInfo("info score cp 5 score mate 3", start).score->centipawns);
   // Numbers that are none, or too large.
   EXPECT_FALSE(ParseInfo("info depth x nodes 5", start).depth);
   EXPECT_EQ(ParseInfo("info depth x nodes 5", start).nodes, 5);
