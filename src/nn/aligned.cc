@@ -9,10 +9,12 @@ namespace kibitz::nn {
 void PreferLargePages([[maybe_unused]] void* block, [[maybe_unused]] size_t bytes) {
 #if defined(__linux__)
   constexpr uintptr_t kLargePage = 2 << 20;
-  const auto begin = (reinterpret_cast<uintptr_t>(block) + kLargePage - 1) / kLargePage * kLargePage;
-  const auto end = (reinterpret_cast<uintptr_t>(block) + bytes) / kLargePage * kLargePage;
+  const auto beyond = reinterpret_cast<uintptr_t>(block) % kLargePage;
+  const size_t before = beyond == 0 ? 0 : kLargePage - beyond;
+  if (bytes < before + kLargePage) return;
+  const size_t whole = (bytes - before) / kLargePage * kLargePage;
   // A wish: where it is not heard, nothing is lost but speed.
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  madvise(static_cast<char*>(block) + before, whole, MADV_HUGEPAGE);
 #endif
 }
 

@@ -31,8 +31,8 @@ class AlignedArray {
     // calloc gives fresh pages without writing them; the line's start is found behind its own.
     block_.reset(std::calloc(static_cast<size_t>(size) * sizeof(T) + kCacheLine, 1));
     if (!block_) throw std::bad_alloc();
-    const auto address = reinterpret_cast<uintptr_t>(block_.get());
-    data_ = reinterpret_cast<T*>((address + kCacheLine - 1) / kCacheLine * kCacheLine);
+    const auto beyond = reinterpret_cast<uintptr_t>(block_.get()) % kCacheLine;
+    data_ = reinterpret_cast<T*>(static_cast<char*>(block_.get()) + (kCacheLine - beyond));
   }
   // The same in large pages.
   static AlignedArray InLargePages(int64_t size) {

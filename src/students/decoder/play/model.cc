@@ -269,8 +269,9 @@ io::StateDict RandomWeights(const NetConfig& config, uint64_t seed) {
     drawing.AddLinear(head + ".mlp.0", config.value_hidden_size, width, true);
     drawing.AddLinear(head + ".mlp.2", buckets, config.value_hidden_size, true);
   }
-  drawing.AddNormal("fourier_encoder.frequencies", {1, config.num_fourier_freq});
-  drawing.AddLinear("fourier_encoder.proj", width, 2 * config.num_fourier_freq, true);
+  const int64_t frequencies = config.num_fourier_freq;
+  drawing.AddNormal("fourier_encoder.frequencies", {1, frequencies});
+  drawing.AddLinear("fourier_encoder.proj", width, 2 * frequencies, true);
   return drawing.Take();
 }
 

@@ -357,8 +357,8 @@ TEST(PlayerTest, RefusesWhatIsNoDecoder) {
   const io::StateDict weights = RandomWeights(config, 1);
   config.d_ff = 48;
   try {
-    Model(weights, config, "here.pt", {.threads = 1});
-    FAIL();
+    const Model model(weights, config, "here.pt", {.threads = 1});
+    FAIL() << model.memory_bytes();
   } catch (const Error& error) {
     EXPECT_NE(
         error.message().find("here.pt: layers.0.mlp.w1.weight is [40, 32], expected [48, 32]"),
