@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -114,7 +115,7 @@ void Print(const Board& board, const Prediction& prediction, int show) {
   const auto count = std::min(prediction.candidates.size(), static_cast<size_t>(show));
   for (size_t i = 0; i < count; ++i) {
     const Candidate& candidate = prediction.candidates[i];
-    const auto bar = static_cast<size_t>(candidate.probability * 40 + 0.5);
+    const auto bar = static_cast<size_t>(std::lround(candidate.probability * 40));
     fmt::print("  {:>6}  {:24} {}\n", Percent(candidate.probability), MoveText(board, candidate),
                std::string(bar, '#'));
   }
@@ -165,6 +166,7 @@ int Run(const Options& options, const Context& context) {
       ThrowIfInterrupted();
       predict.seed += boards.size();
       std::vector<Json> answers;
+      answers.reserve(boards.size());
       for (size_t i = 0; i < boards.size(); ++i) {
         answers.push_back(Answer(boards[i], predictions[i], options.show));
       }

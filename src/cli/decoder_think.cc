@@ -155,9 +155,7 @@ class Teller {
   decoder::ThoughtListener Listener() {
     decoder::ThoughtListener listener;
     if (options_.tokens) {
-      listener.on_token = [this](decoder::TokenId token, int position) {
-        TellToken(token, position);
-      };
+      listener.on_token = [](decoder::TokenId token, int position) { TellToken(token, position); };
     }
     listener.on_value = [this](const Thought& thought) { TellNode(thought); };
     listener.on_board = [this](const Thought& thought) { TellBoard(thought); };
@@ -269,6 +267,7 @@ int Run(const Options& given, const Context& context) {
       ThrowIfInterrupted();
       options.think.seed += boards.size();
       std::vector<Json> answers;
+      answers.reserve(thoughts.size());
       for (const Thought& thought : thoughts) answers.push_back(Answer(thought));
       return answers;
     });

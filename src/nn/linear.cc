@@ -36,9 +36,18 @@ int64_t TileRowsOf(Precision precision) {
   return precision == Precision::kF32 ? kTileRows : kInt8Rows;
 }
 
+// The largest size of any number.
 float LargestOf(std::span<const float> numbers) {
+  const auto count = static_cast<int64_t>(numbers.size());
+  Lanes most{};
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const Lanes x = Load(numbers.data() + i);
+    most = Larger(most, Larger(x, -x));
+  }
   float largest = 0;
-  for (float x : numbers) largest = std::max(largest, std::fabs(x));
+  for (int64_t lane = 0; lane < kLanes; ++lane) largest = std::max(largest, most[lane]);
+  for (; i < count; ++i) largest = std::max(largest, std::fabs(numbers[static_cast<size_t>(i)]));
   return largest;
 }
 
@@ -355,10 +364,14 @@ void Linear::Write(const Block& block, const float* c, const RowsOut& y) const {
         Store(line.data() + i, value);
       }
       float* to = y.to + (block.first_row + row) * y.row + column;
-      if (y.finish == Finish::kAdd) {
-        for (int64_t i = 0; i < width; ++i) to[i] += line[static_cast<size_t>(i)];
-      } else {
+      if (y.finish != Finish::kAdd) {
         std::copy_n(line.data(), width, to);
+      } else if (width == columns_) {
+        for (int64_t i = 0; i < columns_; i += kLanes) {
+          Store(to + i, Load(to + i) + Load(line.data() + i));
+        }
+      } else {
+        for (int64_t i = 0; i < width; ++i) to[i] += line[static_cast<size_t>(i)];
       }
     }
   }
