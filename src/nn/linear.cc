@@ -14,7 +14,7 @@ namespace kibitz::nn {
 namespace {
 
 // Inputs of a panel that stay in the first cache while rows pass by.
-constexpr int64_t kDepth = 256;
+constexpr int64_t kDepth = 128;
 // Rows and panels of one piece of work.
 constexpr int64_t kBlockRows = 144;
 constexpr int64_t kBlockPanels = 4;
