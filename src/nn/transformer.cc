@@ -112,6 +112,7 @@ struct Transformer::Rows {
   float* x;                       // (R, D): the residual stream of `active`.
   std::vector<int64_t> active;    // Rows of the pass that are still carried on.
   std::span<const int64_t> next;  // Those to carry behind this layer.
+  const std::stop_token& stop;
 };
 
 void Transformer::Rotate(float* x, int64_t position) const {
@@ -137,6 +138,7 @@ void Transformer::Attend(Team& team, int64_t index, Rows& rows) {
     RmsNorm(rows.x + row * width, layer.attention_norm, out);
   });
   layer.qkv.Run(team, packed_, {.to = qkv_.data(), .row = 3 * width});
+  if (rows.stop.stop_requested()) return;
   ForRows(team, count, [&](int64_t row) {
     float* qkv = qkv_.data() + row * 3 * width;
     const int64_t of_pass = rows.active[static_cast<size_t>(row)];
@@ -171,6 +173,7 @@ void Transformer::FeedForward(Team& team, const Layer& layer, Rows& rows) {
   });
   layer.gate_up.Run(team, packed_,
                     {.to = hidden_.data(), .row = padded, .finish = Finish::kSwiGlu});
+  if (rows.stop.stop_requested()) return;
   packed_.Pack(team, count, layer.down, [&](int64_t row, float* out) {
     std::copy_n(hidden_.data() + row * padded, sizes_.hidden, out);
   });
@@ -189,14 +192,15 @@ bool Transformer::Run(Team& team, const Pass& pass, float* x, float* hidden,
   Rows rows = {.attention = &attention,
                .x = x,
                .active = std::vector<int64_t>(static_cast<size_t>(count)),
-               .next = {}};
+               .next = {},
+               .stop = stop};
   std::iota(rows.active.begin(), rows.active.end(), 0);
   const std::vector<int64_t> all = rows.active;
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (stop.stop_requested()) return false;
     rows.next = i + 1 == layers_.size() ? std::span<const int64_t>(pass.wanted) : all;
     Attend(team, static_cast<int64_t>(i), rows);
-    if (stop.stop_requested()) return false;  // Half a layer of the real size takes 10 ms.
+    if (stop.stop_requested()) return false;
     FeedForward(team, layers_[i], rows);
   }
   for (size_t i = 0; i < pass.wanted.size(); ++i) {

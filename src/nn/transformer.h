@@ -72,6 +72,7 @@ class Transformer {
     Linear down;
   };
   struct Rows;  // What a pass carries from layer to layer.
+  // The two halves of a layer. They look at the stop between their products and then return early.
   void Attend(Team& team, int64_t layer, Rows& rows);
   void FeedForward(Team& team, const Layer& layer, Rows& rows);
   void Rotate(float* x, int64_t position) const;

@@ -29,6 +29,7 @@ bool Engine::Handle(std::string_view line) {
   switch (command.verb) {
     case Verb::kNothing:
     case Verb::kRegister:
+    case Verb::kNewGame:  // Positions have no history here: nothing is to be forgotten.
       break;
     case Verb::kUnknown:
       output_.Remark(fmt::format("unknown command {}; 'help' lists some", Quoted(Trim(line), 60)));
@@ -44,9 +45,6 @@ bool Engine::Handle(std::string_view line) {
       break;
     case Verb::kSetOption:
       Set(command.rest);
-      break;
-    case Verb::kNewGame:
-      searches_ = 0;
       break;
     case Verb::kPosition:
       SetPosition(command.rest);

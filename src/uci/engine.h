@@ -49,7 +49,7 @@ class Engine {
 
   EngineOptions options_;
   chess::Board board_;
-  uint64_t searches_ = 0;  // Since the game began.
+  uint64_t searches_ = 0;  // So far. Not per game, or all games at a temperature would be alike.
   bool debug_ = false;
   Output output_;
   Searcher searcher_;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -12,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
 #include "games/chess/movegen.h"
@@ -40,8 +42,9 @@ struct Behaviour {
   milliseconds node{0};  // For each node.
   int variations = 3;    // Of two moves each.
   bool no_model = false;
-  bool fails = false;     // In the middle of a thought.
-  bool nonsense = false;  // Second moves, and the final one, are not legal.
+  bool fails = false;                      // In the middle of a thought.
+  bool nonsense = false;                   // Second moves, and the final one, are not legal.
+  std::vector<uint64_t>* seeds = nullptr;  // Gets those of the thoughts.
 };
 
 // Likes the last legal move most, where an engine that knows nothing plays the first one.
@@ -64,6 +67,7 @@ class ObedientThinker final : public Thinker {
                          const decoder::ThoughtListener& listener) override {
     decoder::Thought thought;
     thought.root = root;
+    if (behaviour_.seeds != nullptr) behaviour_.seeds->push_back(options.seed);
     if (!Pass(behaviour_.root, options.stop)) return thought;
     thought.instinct = Candidates(root);
     listener.on_root(thought);
@@ -221,7 +225,11 @@ TEST(EngineTest, IntroducesItselfBeforeItLoads) {
   EXPECT_EQ(talk.Await("readyok"), "readyok");
   EXPECT_EQ(talk.Await("readyok"), "readyok");
   EXPECT_EQ(talk.loads(), 1);
-  talk.Say("setoption name Threads value 7");
+  talk.Say("setoption name Threads value " + std::to_string(HardwareThreads()));
+  talk.Say("isready");
+  talk.Await("readyok");
+  EXPECT_EQ(talk.loads(), 1);
+  talk.Say("setoption name Threads value 1000");
   talk.Say("isready");
   talk.Await("readyok");
   EXPECT_EQ(talk.loads(), 2);  // Another number of threads is another network.
@@ -461,6 +469,21 @@ TEST(EngineTest, BadCommandsChangeNothing) {
   EXPECT_THAT(talk.Take(), Contains("fen " + ToFen(board)));
   talk.Say("help");
   EXPECT_GE(talk.Take().size(), 4U);
+}
+
+TEST(EngineTest, DrawsAnewInEachSearchAndTheSameInEachRun) {
+  std::vector<uint64_t> seeds[2];
+  for (auto& own : seeds) {
+    Conversation talk({.seeds = &own});
+    for (const char* line : {"go", "go", "ucinewgame", "go", "setoption name Seed value 1", "go"}) {
+      talk.Say(line);
+      if (std::string(line) == "go") talk.Await("bestmove");
+    }
+  }
+  EXPECT_EQ(seeds[0], seeds[1]);
+  ASSERT_EQ(seeds[0].size(), 4U);
+  std::sort(seeds[0].begin(), seeds[0].end());
+  EXPECT_EQ(std::unique(seeds[0].begin(), seeds[0].end()), seeds[0].end());
 }
 
 // What is set while a search runs holds for the next one.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/thread_pool.h"
 #include "games/chess/move_text.h"
 #include "games/chess/movegen.h"
 
@@ -18,8 +19,10 @@ using chess::Move;
 using decoder::Thought;
 using std::chrono::milliseconds;
 
+// The number of threads is put in: a program that sets the default must not make it load again.
 ModelChoice ChoiceOf(const EngineOptions& options) {
-  return {options.model, options.precision, options.threads, options.num_heads};
+  const int threads = options.threads > 0 ? options.threads : HardwareThreads();
+  return {options.model, options.precision, threads, options.num_heads};
 }
 
 // When nothing is known: any allowed move.
@@ -117,6 +120,9 @@ bool Searcher::Finish(milliseconds patience) {
 }
 
 void Searcher::Enqueue(Job job) {
+  // While a network is loaded a hasty program may ask and stop any number of times.
+  std::erase_if(jobs_,
+                [](const Job& old) { return old.search != nullptr && old.search->answered; });
   jobs_.push_back(std::move(job));
   work_.notify_all();
 }
