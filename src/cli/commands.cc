@@ -3,10 +3,11 @@
 namespace kibitz::cli {
 
 std::vector<Command> AllCommands() {
-  return {ChessShow(),   ChessMoves(),      ChessPerft(),      ChessPgn(),
-          FileShow(),    FileConvert(),     DecoderVocab(),    DecoderTokens(),
-          DecoderDump(), DecoderPretrain(), DecoderFinetune(), DecoderMigrate(),
-          TrainCheck(),  TrainPlot(),       Version(),         Completion()};
+  return {ChessShow(),      ChessMoves(),       ChessPerft(),      ChessPgn(),
+          FileShow(),       FileConvert(),      DecoderVocab(),    DecoderTokens(),
+          DecoderDump(),    DecoderPretrain(),  DecoderFinetune(), DecoderMigrate(),
+          Twenty48Oracle(), Twenty48Generate(), TrainCheck(),      TrainPlot(),
+          Version(),        Completion()};
 }
 
 }  // namespace kibitz::cli

@@ -19,6 +19,8 @@ Command DecoderDump();
 Command DecoderPretrain();
 Command DecoderFinetune();
 Command DecoderMigrate();
+Command Twenty48Oracle();
+Command Twenty48Generate();
 Command TrainCheck();
 Command TrainPlot();
 Command Version();

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "games/twenty48/symmetry.h"
+
 namespace kibitz::twenty48 {
 namespace {
 
@@ -56,13 +58,6 @@ std::unique_ptr<const RowTables> MakeRowTables() {
 const RowTables& Tables() {
   static const std::unique_ptr<const RowTables> tables = MakeRowTables();
   return *tables;
-}
-
-// Rows become columns.
-constexpr uint64_t Transpose(uint64_t x) {
-  const uint64_t a =
-      (x & 0xF0F00F0FF0F00F0F) | (x & 0x0000F0F00000F0F0) << 12 | (x & 0x0F0F00000F0F0000) >> 12;
-  return (a & 0xFF00FF0000FF00FF) | (a & 0x00FF00FF00000000) >> 24 | (a & 0x00000000FF00FF00) << 24;
 }
 
 uint64_t MapRows(uint64_t packed, const std::array<uint16_t, 65536>& rows) {
