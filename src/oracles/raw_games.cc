@@ -67,15 +67,12 @@ std::array<std::optional<double>, 4> ReadBranches(const io::JsonLine& line, unsi
   const io::JsonValue branches = line.root()["branch_evs"];
   for (const io::JsonValue branch : branches.Fields()) {
     const Move move = twenty48::ParseMove(branch.key()).OrThrow(line.Place() + ": branch_evs");
-    if ((legal >> IndexOf(move) & 1) == 0) continue;  // null, 0.0 or anything: it cannot be played.
-    if (branch.kind() == io::JsonKind::kNull) {
-      throw Error("{}: branch_evs says null for {}, which is legal", line.Place(), NameOf(move));
-    }
+    if (branch.kind() == io::JsonKind::kNull) continue;
     values[static_cast<size_t>(move)] = Finite(branch, line);
   }
   for (Move move : twenty48::kMoves) {
     if ((legal >> IndexOf(move) & 1) != 0 && !values[static_cast<size_t>(move)]) {
-      throw Error("{}: branch_evs lacks {}, which is legal", line.Place(), NameOf(move));
+      throw Error("{}: branch_evs has no value for {}, which is legal", line.Place(), NameOf(move));
     }
   }
   return values;

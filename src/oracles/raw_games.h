@@ -38,7 +38,7 @@ struct RawStep {
   twenty48::Move move = twenty48::Move::kUp;
   std::string valuation_type = "search";
   double valuation = 0;  // Of the move.
-  // By IndexOf(move); nothing for illegal moves.
+  // By IndexOf(move); nothing where the file says null. An illegal move may have a value.
   std::array<std::optional<double>, 4> branch_evs;
 };
 
