@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "bench/bench.h"
-#include "learn/lanes.h"
+#include "bench/peak.h"
 #include "learn/runtime.h"
 #include "students/decoder/net/loss.h"
 #include "students/decoder/source.h"
@@ -30,47 +30,6 @@ namespace {
 using decoder::Batch;
 using decoder::DecoderNet;
 using decoder::NetConfig;
-
-// Multiplications with additions that a core can do: ten independent sums, nothing else.
-double FmaLoop(int64_t rounds) {
-  using learn::kLanes;
-  learn::Lanes sums[10];
-  for (int i = 0; i < 10; ++i) sums[i] = learn::Spread(static_cast<float>(i));
-  auto [a, b, c, d, e, f, g, h, i, j] = sums;
-  const learn::Lanes factor = learn::Spread(0.999F);
-  const learn::Lanes addend = learn::Spread(0.001F);
-  const Timer timer;
-  for (int64_t round = 0; round < rounds; ++round) {
-    a = a * factor + addend;
-    b = b * factor + addend;
-    c = c * factor + addend;
-    d = d * factor + addend;
-    e = e * factor + addend;
-    f = f * factor + addend;
-    g = g * factor + addend;
-    h = h * factor + addend;
-    i = i * factor + addend;
-    j = j * factor + addend;
-  }
-  const double seconds = timer.Seconds();
-  const float used = learn::Sum(a + b + c + d + e + f + g + h + i + j);
-  return used > 0 ? 2.0 * 10 * kLanes * static_cast<double>(rounds) / seconds : 0;
-}
-
-// Of all cores at once, in operations a second.
-double MeasurePeak() {
-  double peak = 0;
-  for (int round = 0; round < 3; ++round) {
-    std::vector<double> rates(static_cast<size_t>(HardwareThreads()));
-    std::vector<std::thread> threads;
-    for (double& rate : rates) threads.emplace_back([&rate] { rate = FmaLoop(60'000'000); });
-    for (std::thread& thread : threads) thread.join();
-    double sum = 0;
-    for (double rate : rates) sum += rate;
-    peak = std::max(peak, sum);
-  }
-  return peak;
-}
 
 // Multiplications with additions that the way forth needs: nothing padded, masked or asked in vain.
 double NeededProducts(const NetConfig& config, const Batch& batch) {

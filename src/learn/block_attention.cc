@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "learn/lanes.h"
 #include "learn/parallel.h"
+#include "nn/block_attention.h"
 
 namespace kibitz::learn {
 namespace {
@@ -16,60 +16,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr int64_t kBlocksOfPiece = 16;  // Of one piece of work.
-
-// A block's rows of one head: `stride` numbers from row to row.
-struct Rows {
-  const float* data;
-  int64_t stride;
-};
-struct MutableRows {
-  float* data;
-  int64_t stride;
-};
-
-// out[i][j] (+)= sum over n of a[i][n] b[n][j], for `rows` x `columns` x `inner`. The columns are
-// the contiguous ones.
-template <bool kAdd>
-void Multiply(const float* a, int64_t a_row, int64_t a_inner, Rows b, MutableRows out, int64_t rows,
-              int64_t inner, int64_t columns) {
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j + kLanes <= columns; j += kLanes) {
-      Lanes sum = kAdd ? Load(out.data + i * out.stride + j) : Lanes{};
-      for (int64_t n = 0; n < inner; ++n) {
-        sum += a[i * a_row + n * a_inner] * Load(b.data + n * b.stride + j);
-      }
-      Store(out.data + i * out.stride + j, sum);
-    }
-    for (int64_t j = columns - columns % kLanes; j < columns; ++j) {
-      float sum = kAdd ? out.data[i * out.stride + j] : 0;
-      for (int64_t n = 0; n < inner; ++n) {
-        sum += a[i * a_row + n * a_inner] * b.data[n * b.stride + j];
-      }
-      out.data[i * out.stride + j] = sum;
-    }
-  }
-}
-
-// (rows, columns) with strides to (columns, rows), contiguous.
-void TransposeInto(Rows from, float* to, int64_t rows, int64_t columns) {
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) to[j * rows + i] = from.data[i * from.stride + j];
-  }
-}
-
-void Softmax(float* row, int64_t size, float scale) {
-  float most = row[0];
-  for (int64_t i = 1; i < size; ++i) most = std::max(most, row[i]);
-  float sum = 0;
-  int64_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) {
-    const Lanes value = Exp((Load(row + i) - most) * scale);
-    Store(row + i, value);
-    sum += Sum(value);
-  }
-  for (; i < size; ++i) sum += row[i] = std::exp((row[i] - most) * scale);
-  for (i = 0; i < size; ++i) row[i] /= sum;
-}
 
 // Sizes of one call.
 struct Plan {
@@ -122,14 +68,14 @@ struct BlockAttentionFunction : torch::autograd::Function<BlockAttentionFunction
       for (int64_t block = begin; block < end; ++block) {
         for (int64_t head = 0; head < heads; ++head) {
           const HeadPlace place(plan, block, head);
-          float* share = shares.data_ptr<float>() + place.scores;
-          TransposeInto({k.data_ptr<float>() + place.kv, plan.kv_width}, turned.data(), plan.s,
-                        plan.e);
-          Multiply<false>(q.data_ptr<float>() + place.q, plan.width, 1, {turned.data(), plan.s},
-                          {share, plan.s}, plan.s, plan.e, plan.s);
-          for (int64_t i = 0; i < plan.s; ++i) Softmax(share + i * plan.s, plan.s, plan.scale);
-          Multiply<false>(share, plan.s, 1, {v.data_ptr<float>() + place.kv, plan.kv_width},
-                          {out.data_ptr<float>() + place.q, plan.width}, plan.s, plan.s, plan.e);
+          nn::AttendBlock({.q = q.data_ptr<float>() + place.q,
+                           .q_row = plan.width,
+                           .k = k.data_ptr<float>() + place.kv,
+                           .v = v.data_ptr<float>() + place.kv,
+                           .kv_row = plan.kv_width,
+                           .out = out.data_ptr<float>() + place.q,
+                           .out_row = plan.width},
+                          plan.s, plan.e, shares.data_ptr<float>() + place.scores, turned.data());
         }
       }
     });
@@ -162,18 +108,20 @@ struct BlockAttentionFunction : torch::autograd::Function<BlockAttentionFunction
           const HeadPlace place(plan, block, head);
           const float* share = shares.data_ptr<float>() + place.scores;
           const float* doutput = dout.data_ptr<float>() + place.q;
-          Multiply<true>(share, 1, plan.s, {doutput, plan.width},
-                         {dv.data_ptr<float>() + place.kv, plan.kv_width}, plan.s, plan.s, plan.e);
-          TransposeInto({v.data_ptr<float>() + place.kv, plan.kv_width}, turned.data(), plan.s,
-                        plan.e);
-          Multiply<false>(doutput, plan.width, 1, {turned.data(), plan.s}, {dscores.data(), plan.s},
-                          plan.s, plan.e, plan.s);
+          nn::MultiplySmall({share, 1, plan.s}, doutput, plan.width,
+                            dv.data_ptr<float>() + place.kv, plan.kv_width, plan.s, plan.s, plan.e,
+                            /*add=*/true);
+          nn::TransposeInto(v.data_ptr<float>() + place.kv, plan.kv_width, turned.data(), plan.s,
+                            plan.e);
+          nn::MultiplySmall({doutput, plan.width, 1}, turned.data(), plan.s, dscores.data(), plan.s,
+                            plan.s, plan.e, plan.s, /*add=*/false);
           BackThroughSoftmax(share, dscores.data(), plan.s, plan.scale);
-          Multiply<false>(dscores.data(), plan.s, 1,
-                          {k.data_ptr<float>() + place.kv, plan.kv_width},
-                          {dq.data_ptr<float>() + place.q, plan.width}, plan.s, plan.s, plan.e);
-          Multiply<true>(dscores.data(), 1, plan.s, {q.data_ptr<float>() + place.q, plan.width},
-                         {dk.data_ptr<float>() + place.kv, plan.kv_width}, plan.s, plan.s, plan.e);
+          nn::MultiplySmall({dscores.data(), plan.s, 1}, k.data_ptr<float>() + place.kv,
+                            plan.kv_width, dq.data_ptr<float>() + place.q, plan.width, plan.s,
+                            plan.s, plan.e, /*add=*/false);
+          nn::MultiplySmall({dscores.data(), 1, plan.s}, q.data_ptr<float>() + place.q, plan.width,
+                            dk.data_ptr<float>() + place.kv, plan.kv_width, plan.s, plan.s, plan.e,
+                            /*add=*/true);
         }
       }
     });

@@ -6,12 +6,18 @@
 #include <utility>
 
 #include "base/check.h"
-#include "learn/lanes.h"
 #include "learn/parallel.h"
+#include "nn/lanes.h"
 
 namespace kibitz::learn {
 namespace {
 
+using nn::kLanes;
+using nn::Lanes;
+using nn::Load;
+using nn::Sigmoid;
+using nn::Store;
+using nn::Sum;
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;

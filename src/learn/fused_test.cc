@@ -7,14 +7,16 @@
 #include <cmath>
 #include <functional>
 
-#include "learn/lanes.h"
 #include "learn/packed_attention.h"
 #include "learn/runtime.h"
 #include "learn/transformer.h"
+#include "nn/lanes.h"
 
 namespace kibitz::learn {
 namespace {
 
+using nn::Exp;
+using nn::Spread;
 using torch::Tensor;
 
 // Outputs, then the gradients of a fixed mix of them for each input.

@@ -6,13 +6,25 @@
 #include <utility>
 
 #include "base/check.h"
-#include "learn/lanes.h"
 #include "learn/parallel.h"
-#include "learn/small_product.h"
+#include "nn/lanes.h"
+#include "nn/small_product.h"
 
 namespace kibitz::learn {
 namespace {
 
+using nn::Exp;
+using nn::kLanes;
+using nn::kTileColumns;
+using nn::kTileRows;
+using nn::Lanes;
+using nn::Larger;
+using nn::Load;
+using nn::MultiplyTile;
+using nn::Spread;
+using nn::Store;
+using nn::Sum;
+using nn::SwapNeighbours;
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;

@@ -7,37 +7,12 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "io/json_tree.h"
-#include "io/safetensors.h"
-#include "io/torch_file.h"
 #include "learn/autocast.h"
 #include "learn/weights.h"
-#include "students/decoder/migrate.h"
+#include "students/decoder/weights_file.h"
 
 namespace kibitz::decoder {
 namespace {
-
-// What a weights file says about itself.
-struct WeightsFile {
-  io::StateDict weights;
-  std::optional<nlohmann::ordered_json> model_config;
-};
-
-WeightsFile ReadWeights(const std::string& path) {
-  if (path.ends_with(".safetensors")) {
-    return {io::StateDict(io::ReadSafetensors(path).tensors, path), std::nullopt};
-  }
-  const io::Value root = io::ReadPt(path);
-  std::optional<nlohmann::ordered_json> config;
-  if (const io::Value* model = root.Find("config.model")) config = io::ToTree(*model);
-  return {io::StateDict::From(root, path), std::move(config)};
-}
-
-io::StateDict Migrated(const io::StateDict& weights, const std::string& path) {
-  Migration migration = MigrateStateDict(weights, path);
-  for (const std::string& change : migration.changes) LogInfo("{}: {}", path, change);
-  return std::move(migration.weights);
-}
 
 std::unique_ptr<Source> Open(const std::string& path, const GameSettings& settings) {
   return path.empty() ? nullptr : OpenGames({path}, settings);
@@ -58,12 +33,10 @@ torch::Device DeviceOf(const std::string& name) {
   return torch::kCPU;
 }
 
-DecoderNet LoadNet(const std::string& path, const NetConfig& otherwise) {
-  const WeightsFile file = ReadWeights(path);
-  NetConfig config = otherwise;
-  if (file.model_config) FieldsOf(config).ReadTree(*file.model_config, path);
-  DecoderNet net(config);
-  learn::LoadWeights(*net, Migrated(file.weights, path), path);
+DecoderNet LoadNet(const std::string& path) {
+  const WeightsFile file = ReadWeightsFile(path);
+  DecoderNet net(file.config);
+  learn::LoadWeights(*net, file.weights, path);
   return net;
 }
 
@@ -78,7 +51,7 @@ DecoderTrainee::DecoderTrainee(const TrainOptions& options)
     InitNet(net_, options.training.seed);
   } else {
     const std::string& path = options.pretrain_checkpoint;
-    learn::LoadWeights(*net_, Migrated(ReadWeights(path).weights, path), path);
+    learn::LoadWeights(*net_, ReadWeightsFile(path, options.model.num_heads).weights, path);
   }
   net_->to(device_);
   if (options.training.use_amp && device_.is_cpu()) {

@@ -64,8 +64,7 @@ class DecoderTrainee : public learn::Trainee {
 // The device a config names; the CPU, with a warning, when the machine has no such one.
 torch::Device DeviceOf(const std::string& name);
 
-// A network with the weights of a checkpoint, migrated if needed. Sizes come from the checkpoint's
-// config where it has one, else from `otherwise`. Throws Error.
-DecoderNet LoadNet(const std::string& path, const NetConfig& otherwise = {});
+// A network with the weights of a checkpoint, migrated if needed. Throws Error.
+DecoderNet LoadNet(const std::string& path);
 
 }  // namespace kibitz::decoder

@@ -8,7 +8,9 @@
 // one layer.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,16 +23,22 @@ namespace kibitz::decoder {
 
 struct PlayerOptions {
   nn::Precision precision = nn::Precision::kF32;
-  int threads = 0;  // 0: one for each core.
+  int threads = 0;                    // 0: one for each core.
+  std::optional<int> num_heads = {};  // For files that do not tell.
 };
 
 class GameReader;
+class Model;
 
 class Player {
  public:
   // A checkpoint of ours or of the Python reference, .pt or .safetensors, migrated if needed.
   // Throws Error.
   static std::unique_ptr<Player> Load(const std::string& path, const PlayerOptions& options = {});
+  // The network of these sizes with weights drawn at random: to measure speed without a checkpoint.
+  static std::unique_ptr<Player> Random(const NetConfig& config, uint64_t seed,
+                                        const PlayerOptions& options = {});
+  explicit Player(std::unique_ptr<Model> model);
   ~Player();
   Player(const Player&) = delete;
   Player& operator=(const Player&) = delete;
@@ -41,7 +49,8 @@ class Player {
   size_t memory_bytes() const;
 
   Prediction Predict(const chess::Board& board, const PredictOptions& options = {});
-  // The same for many positions, read together: faster than one by one, the same answers.
+  // The same for many positions, read together: faster than one by one, the same answers. The n-th
+  // uses seed + n.
   std::vector<Prediction> PredictAll(std::span<const chess::Board> boards,
                                      const PredictOptions& options = {});
 
@@ -55,11 +64,7 @@ class Player {
                                 const ThinkOptions& options = {});
 
  private:
-  struct Parts;
-  explicit Player(std::unique_ptr<Parts> parts);
-  friend class GameReader;
-
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Model> model_;
 };
 
 // A game as the network reads it: boards, moves and the values it gives them. Each further move

@@ -41,8 +41,9 @@ struct Candidate {
   double logit = 0;
 };
 
-// The move as UCI writes it; the token's own name when it is not legal.
-std::string TextOf(const Candidate& candidate);
+// The move as UCI writes it on this board; one that is not legal by its token's name, castling as
+// the king's two steps.
+std::string TextOf(const chess::Board& board, const Candidate& candidate);
 
 struct PredictOptions {
   double temperature = 0;  // 0: the most likely move.

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace kibitz::learn {
+namespace kibitz::nn {
 
 #if defined(__AVX512F__)
 inline constexpr int64_t kLanes = 16;
@@ -66,4 +66,4 @@ inline Lanes Exp(Lanes x) {
 
 inline Lanes Sigmoid(Lanes x) { return 1.0F / (1.0F + Exp(-x)); }
 
-}  // namespace kibitz::learn
+}  // namespace kibitz::nn

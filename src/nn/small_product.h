@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "learn/lanes.h"
+#include "nn/lanes.h"
 
-namespace kibitz::learn {
+namespace kibitz::nn {
 
 // Columns of a tile; matrices are padded to a multiple of it.
 inline constexpr int64_t kTileColumns = 2 * kLanes;
@@ -85,4 +85,4 @@ inline void MultiplyTile(int64_t rows, const Strided& a, const float* b, int64_t
   }
 }
 
-}  // namespace kibitz::learn
+}  // namespace kibitz::nn

@@ -1,0 +1,329 @@
+#include "nn/linear.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/check.h"
+#include "nn/int8_product.h"
+#include "nn/small_product.h"
+
+namespace kibitz::nn {
+namespace {
+
+// Inputs of a panel that stay in the first cache while rows pass by.
+constexpr int64_t kDepth = 256;
+// Rows and panels of one piece of work.
+constexpr int64_t kBlockRows = 144;
+constexpr int64_t kBlockPanels = 4;
+static_assert(kBlockRows % kTileRows == 0 && kBlockRows % kInt8Rows == 0 && kBlockPanels % 2 == 0);
+// Columns of a panel.
+constexpr int64_t ColumnsOf(Precision precision) {
+  return precision == Precision::kF32 ? kTileColumns : kInt8Columns;
+}
+constexpr int64_t kMostColumns = std::max(kTileColumns, kInt8Columns);
+static_assert(kInt8Columns % kLanes == 0);
+
+// Below this many inputs a product is cheap, and the rounding of 7-bit activations is all that int8
+// could be blamed for: they get a second plane.
+constexpr int64_t kOnePlaneFrom = 512;
+
+constexpr int64_t DivideUp(int64_t value, int64_t step) { return (value + step - 1) / step; }
+
+int64_t TileRowsOf(Precision precision) {
+  return precision == Precision::kF32 ? kTileRows : kInt8Rows;
+}
+
+float LargestOf(std::span<const float> numbers) {
+  float largest = 0;
+  for (float x : numbers) largest = std::max(largest, std::fabs(x));
+  return largest;
+}
+
+int Rounded(float x) { return static_cast<int>(std::lrintf(x)); }
+
+template <int64_t kRows>
+void FloatTile(const float* a, const float* b, int64_t depth, float* c, bool add) {
+  TileSums<kRows> sums;
+  if (add) sums.Read(c, kTileColumns);
+  for (int64_t k = 0; k < depth; ++k, a += kTileRows, b += kTileColumns) {
+    sums.Add(a, 1, Load(b), Load(b + kLanes));
+  }
+  sums.Write(c, kTileColumns);
+}
+
+void FloatTile(int64_t rows, const float* a, const float* b, int64_t depth, float* c, bool add) {
+  static_assert(kTileRows == 6);
+  switch (rows) {
+    case 1:
+      return FloatTile<1>(a, b, depth, c, add);
+    case 2:
+      return FloatTile<2>(a, b, depth, c, add);
+    case 3:
+      return FloatTile<3>(a, b, depth, c, add);
+    case 4:
+      return FloatTile<4>(a, b, depth, c, add);
+    case 5:
+      return FloatTile<5>(a, b, depth, c, add);
+    default:
+      return FloatTile<6>(a, b, depth, c, add);
+  }
+}
+
+}  // namespace
+
+// --- Rows ---
+
+void PackedRows::Pack(Team& team, int64_t rows, const Linear& linear,
+                      const std::function<void(int64_t, float*)>& make_row) {
+  rows_ = rows;
+  inputs_ = linear.inputs();
+  planes_ = linear.planes_;
+  groups_ = linear.groups_ * planes_;
+  const int64_t tile_rows = TileRowsOf(linear.precision());
+  const int64_t tiles = DivideUp(rows, tile_rows);
+  const bool floats = linear.precision() == Precision::kF32;
+  if (floats) {
+    floats_.Reserve(tiles * inputs_ * kTileRows);
+  } else {
+    numbers_.Reserve(tiles * groups_ * kInt8RowGroupBytes);
+    scales_.Reserve(tiles * groups_ * kInt8Rows);
+  }
+  const auto pack = [&](int64_t tile) {
+    floats ? PackFloats(tile, make_row) : PackInt8(tile, make_row);
+  };
+  if (tiles <= 2) {  // Not worth waking anyone.
+    for (int64_t tile = 0; tile < tiles; ++tile) pack(tile);
+  } else {
+    team.Run(tiles, pack);
+  }
+}
+
+void PackedRows::PackFloats(int64_t tile, const std::function<void(int64_t, float*)>& make_row) {
+  const int64_t first = tile * kTileRows;
+  const int64_t count = std::min(kTileRows, rows_ - first);
+  std::vector<float> numbers(static_cast<size_t>(kTileRows * inputs_));
+  for (int64_t row = 0; row < count; ++row) make_row(first + row, numbers.data() + row * inputs_);
+  float* out = floats_.data() + tile * kTileRows * inputs_;
+  for (int64_t k = 0; k < inputs_; ++k) {
+    for (int64_t row = 0; row < kTileRows; ++row) {
+      *out++ = numbers[static_cast<size_t>(row * inputs_ + k)];
+    }
+  }
+}
+
+namespace {
+
+// Rounds kInt8Group numbers to 7 bits; returns their scale. With `rest`, leaves what is lost.
+float Quantise(float* numbers, int64_t row, uint8_t* out, bool rest) {
+  const float largest = LargestOf({numbers, kInt8Group});
+  const float scale = largest / kInt8Max;
+  const float factor = largest > 0 ? kInt8Max / largest : 0;
+  std::array<float, kInt8Group> rounded;
+  std::array<uint8_t, kInt8Group> bytes;
+  for (size_t k = 0; k < kInt8Group; ++k) rounded[k] = std::nearbyintf(numbers[k] * factor);
+  for (size_t k = 0; k < kInt8Group; ++k) {
+    bytes[k] = static_cast<uint8_t>(static_cast<int>(rounded[k]) + kInt8Zero);
+  }
+  for (size_t k = 0; k < kInt8Group; k += 4) {
+    std::memcpy(out + Int8RowPlace(row, static_cast<int64_t>(k)), bytes.data() + k, 4);
+  }
+  if (rest) {
+    for (size_t k = 0; k < kInt8Group; ++k) numbers[k] -= rounded[k] * scale;
+  }
+  return scale;
+}
+
+}  // namespace
+
+void PackedRows::PackInt8(int64_t tile, const std::function<void(int64_t, float*)>& make_row) {
+  const int64_t first = tile * kInt8Rows;
+  const int64_t count = std::min(kInt8Rows, rows_ - first);
+  std::vector<float> numbers(static_cast<size_t>(groups_ / planes_ * kInt8Group));
+  uint8_t* out = numbers_.data() + tile * groups_ * kInt8RowGroupBytes;
+  float* scales = scales_.data() + tile * groups_ * kInt8Rows;
+  for (int64_t row = 0; row < count; ++row) {
+    make_row(first + row, numbers.data());
+    for (int64_t g = 0; g < groups_; ++g) {
+      scales[g * kInt8Rows + row] = Quantise(numbers.data() + g / planes_ * kInt8Group, row,
+                                             out + g * kInt8RowGroupBytes, planes_ > 1);
+    }
+  }
+}
+
+// --- Weights ---
+
+Linear::Linear(const LinearWeights& weights, Precision precision)
+    : precision_(precision),
+      inputs_(weights.inputs),
+      outputs_(weights.outputs),
+      columns_(ColumnsOf(precision)),
+      panels_(DivideUp(weights.outputs, columns_)) {
+  CHECK(static_cast<int64_t>(weights.weight.size()) == inputs_ * outputs_);
+  CHECK(weights.bias.empty() || static_cast<int64_t>(weights.bias.size()) == outputs_);
+  if (precision == Precision::kF32) {
+    PackFloats(weights);
+  } else {
+    PackInt8(weights);
+  }
+  if (!weights.bias.empty()) {
+    bias_ = AlignedArray<float>(panels_ * columns_);
+    std::copy(weights.bias.begin(), weights.bias.end(), bias_.data());
+  }
+}
+
+void Linear::PackFloats(const LinearWeights& weights) {
+  floats_ = AlignedArray<float>(panels_ * inputs_ * columns_);
+  for (int64_t n = 0; n < outputs_; ++n) {
+    const float* from = weights.weight.data() + n * inputs_;
+    float* to = floats_.data() + n / columns_ * inputs_ * columns_ + n % columns_;
+    for (int64_t k = 0; k < inputs_; ++k) to[k * columns_] = from[k];
+  }
+}
+
+void Linear::PackInt8(const LinearWeights& weights) {
+  groups_ = DivideUp(inputs_, kInt8Group);
+  planes_ = inputs_ < kOnePlaneFrom ? 2 : 1;
+  numbers_ = AlignedArray<int8_t>(panels_ * groups_ * kInt8ColumnGroupBytes);
+  scales_ = AlignedArray<float>(panels_ * groups_ * kInt8Columns);
+  zeros_ = AlignedArray<int32_t>(panels_ * groups_ * kInt8Columns);
+  for (int64_t n = 0; n < outputs_; ++n) {
+    const int64_t column = n % kInt8Columns;
+    for (int64_t g = 0; g < groups_; ++g) {
+      const int64_t first = g * kInt8Group;
+      const std::span<const float> from =
+          weights.weight.subspan(static_cast<size_t>(n * inputs_ + first),
+                                 static_cast<size_t>(std::min(kInt8Group, inputs_ - first)));
+      const int64_t group = n / kInt8Columns * groups_ + g;
+      const float largest = LargestOf(from);
+      const float factor = largest > 0 ? kInt8Max / largest : 0;
+      int32_t sum = 0;
+      for (size_t k = 0; k < from.size(); ++k) {
+        const int number = Rounded(from[k] * factor);
+        numbers_[group * kInt8ColumnGroupBytes + Int8ColumnPlace(column, static_cast<int64_t>(k))] =
+            static_cast<int8_t>(number);
+        sum += number;
+      }
+      scales_[group * kInt8Columns + column] = largest / kInt8Max;
+      zeros_[group * kInt8Columns + column] = -kInt8Zero * sum;
+    }
+  }
+}
+
+size_t Linear::memory_bytes() const {
+  return static_cast<size_t>(floats_.size() + scales_.size() + zeros_.size() + bias_.size()) * 4 +
+         static_cast<size_t>(numbers_.size());
+}
+
+// --- Product ---
+
+struct Linear::Block {
+  int64_t first_row = 0;
+  int64_t rows = 0;
+  int64_t first_panel = 0;
+  int64_t panels = 0;
+};
+
+void Linear::Run(Team& team, const PackedRows& x, const RowsOut& y) const {
+  CHECK(x.inputs_ == inputs_);
+  CHECK((precision_ == Precision::kF32) == (x.groups_ == 0) && x.planes_ == planes_);
+  const int64_t row_blocks = DivideUp(x.rows_, kBlockRows);
+  const int64_t panel_blocks = DivideUp(panels_, kBlockPanels);
+  team.Run(row_blocks * panel_blocks, [&](int64_t i) {
+    const int64_t row = i / panel_blocks * kBlockRows;
+    const int64_t panel = i % panel_blocks * kBlockPanels;
+    RunBlock(x,
+             {.first_row = row,
+              .rows = std::min(kBlockRows, x.rows_ - row),
+              .first_panel = panel,
+              .panels = std::min(kBlockPanels, panels_ - panel)},
+             y);
+  });
+}
+
+void Linear::RunBlock(const PackedRows& x, const Block& block, const RowsOut& y) const {
+  alignas(kCacheLine) std::array<float, kBlockPanels * kBlockRows * kMostColumns> c;
+  if (precision_ == Precision::kF32) {
+    MultiplyFloats(x, block, c.data());
+  } else {
+    MultiplyInt8(x, block, c.data());
+  }
+  Write(block, c.data(), y);
+}
+
+// c: (panels, kBlockRows, columns).
+void Linear::MultiplyFloats(const PackedRows& x, const Block& block, float* c) const {
+  for (int64_t k = 0; k < inputs_; k += kDepth) {
+    const int64_t depth = std::min(kDepth, inputs_ - k);
+    for (int64_t p = 0; p < block.panels; ++p) {
+      const float* b = floats_.data() + ((block.first_panel + p) * inputs_ + k) * kTileColumns;
+      for (int64_t row = 0; row < block.rows; row += kTileRows) {
+        const float* a = x.floats_.data() + (block.first_row + row) * inputs_ + k * kTileRows;
+        FloatTile(std::min(kTileRows, block.rows - row), a, b, depth,
+                  c + (p * kBlockRows + row) * kTileColumns, k > 0);
+      }
+    }
+  }
+}
+
+void Linear::MultiplyInt8(const PackedRows& x, const Block& block, float* c) const {
+  for (int64_t p = 0; p < block.panels; ++p) {
+    const int64_t groups = (block.first_panel + p) * groups_;
+    const Int8Panel b = {.numbers = numbers_.data() + groups * kInt8ColumnGroupBytes,
+                         .scales = scales_.data() + groups * kInt8Columns,
+                         .zeros = zeros_.data() + groups * kInt8Columns};
+    for (int64_t row = 0; row < block.rows; row += kInt8Rows) {
+      const int64_t tile_groups = (block.first_row + row) / kInt8Rows * x.groups_;
+      Int8Product(std::min(kInt8Rows, block.rows - row),
+                  {.numbers = x.numbers_.data() + tile_groups * kInt8RowGroupBytes,
+                   .scales = x.scales_.data() + tile_groups * kInt8Rows},
+                  b, groups_, planes_, c + (p * kBlockRows + row) * kInt8Columns);
+    }
+  }
+}
+
+void Linear::Write(const Block& block, const float* c, const RowsOut& y) const {
+  const bool swiglu = y.finish == Finish::kSwiGlu;
+  const int64_t outputs = swiglu ? outputs_ / 2 : outputs_;
+  for (int64_t p = 0; p < block.panels; p += swiglu ? 2 : 1) {
+    const int64_t panel = block.first_panel + p;
+    const int64_t column = (swiglu ? panel / 2 : panel) * columns_;
+    const int64_t width = std::min(columns_, outputs - column);
+    for (int64_t row = 0; row < block.rows; ++row) {
+      const float* from = c + (p * kBlockRows + row) * columns_;
+      std::array<float, kMostColumns> line;
+      for (int64_t i = 0; i < columns_; i += kLanes) {
+        Lanes value = Load(from + i);
+        if (bias_.size() > 0) value += Load(bias_.data() + panel * columns_ + i);
+        if (swiglu) value = value * Sigmoid(value) * Load(from + kBlockRows * columns_ + i);
+        Store(line.data() + i, value);
+      }
+      float* to = y.to + (block.first_row + row) * y.row + column;
+      if (y.finish == Finish::kAdd) {
+        for (int64_t i = 0; i < width; ++i) to[i] += line[static_cast<size_t>(i)];
+      } else {
+        std::copy_n(line.data(), width, to);
+      }
+    }
+  }
+}
+
+AlignedArray<float> InterleaveSwiGlu(std::span<const float> gate, std::span<const float> up,
+                                     int64_t hidden, int64_t inputs, Precision precision) {
+  const int64_t columns = ColumnsOf(precision);
+  AlignedArray<float> both(SwiGluOutputs(hidden, precision) * inputs);
+  for (int64_t n = 0; n < hidden; ++n) {
+    float* to = both.data() + (n / columns * 2 * columns + n % columns) * inputs;
+    std::copy_n(gate.data() + n * inputs, inputs, to);
+    std::copy_n(up.data() + n * inputs, inputs, to + columns * inputs);
+  }
+  return both;
+}
+
+int64_t SwiGluOutputs(int64_t hidden, Precision precision) {
+  return 2 * RoundUp(hidden, ColumnsOf(precision));
+}
+
+}  // namespace kibitz::nn

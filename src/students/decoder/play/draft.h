@@ -1,0 +1,16 @@
+// The board the network will most likely write after a move, by the rules.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "students/decoder/tokens.h"
+
+namespace kibitz::decoder {
+
+// `after` is the position after the move where it was legal. Where it was not, the piece is moved
+// all the same on the board as it was written: `before`, 68 tokens.
+BoardTokens DraftBoard(std::span<const TokenId> before, TokenId move,
+                       const std::optional<chess::Board>& after);
+
+}  // namespace kibitz::decoder

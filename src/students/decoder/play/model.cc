@@ -1,0 +1,277 @@
+#include "students/decoder/play/model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+#include <utility>
+
+#include "base/error.h"
+#include "base/random.h"
+
+namespace kibitz::decoder {
+
+using nn::Linear;
+using nn::Precision;
+
+// Weights by name, with their shapes checked.
+class WeightReader {
+ public:
+  WeightReader(const io::StateDict& weights, const std::string& place)
+      : weights_(weights), place_(place) {}
+
+  std::vector<float> Get(const std::string& name, std::vector<int64_t> shape) const {
+    const io::Tensor& tensor = weights_.Get(name);
+    if (tensor.shape != shape) {
+      throw Error("{}: {} is {}, expected {} by the sizes in its config", place_, name,
+                  io::ShapeText(tensor.shape), io::ShapeText(shape));
+    }
+    return io::ToFloats(tensor);
+  }
+  Linear GetLinear(const std::string& name, int64_t outputs, int64_t inputs) const {
+    const std::vector<float> weight = Get(name + ".weight", {outputs, inputs});
+    const std::vector<float> bias = Get(name + ".bias", {outputs});
+    return Linear({.weight = weight, .outputs = outputs, .inputs = inputs, .bias = bias},
+                  Precision::kF32);
+  }
+
+ private:
+  const io::StateDict& weights_;
+  const std::string& place_;
+};
+
+namespace {
+
+// x tanh(log(1 + e^x))
+float Mish(float x) { return x * std::tanh(std::log1p(std::exp(x))); }
+
+}  // namespace
+
+Model::Model(const io::StateDict& weights, const NetConfig& config, const std::string& place,
+             const ModelOptions& options)
+    : config_(config),
+      team_(options.threads),
+      layers_({.width = config.embed_dim,
+               .heads = config.num_heads,
+               .hidden = config.d_ff,
+               .positions = config.max_seq_len + 1},
+              options.precision) {
+  const WeightReader reader(weights, place);
+  const int64_t width = config.embed_dim;
+  LoadLayers(reader);
+  LoadEmbeddings(reader);
+  board_head_ = reader.GetLinear("board_head", config.board_vocab_size, width);
+  policy_head_ = reader.GetLinear("policy_head", config.move_vocab_size, width);
+  thinking_policy_head_ = reader.GetLinear("thinking_policy_head", config.move_vocab_size, width);
+  const auto value_head = [&](const std::string& name) -> ValueHead {
+    return {
+        .first = reader.GetLinear(name + ".mlp.0", config.value_hidden_size, width),
+        .second = reader.GetLinear(name + ".mlp.2", config.n_buckets, config.value_hidden_size)};
+  };
+  wl_head_ = value_head("wl_head");
+  d_head_ = value_head("d_head");
+}
+
+void Model::LoadLayers(const WeightReader& weights) {
+  const int64_t width = config_.embed_dim;
+  const int64_t hidden = config_.d_ff;
+  for (int i = 0; i < config_.num_layers; ++i) {
+    const std::string layer = fmt::format("layers.{}.", i);
+    const auto q = weights.Get(layer + "attn.q_proj.weight", {width, width});
+    const auto k = weights.Get(layer + "attn.k_proj.weight", {width, width});
+    const auto v = weights.Get(layer + "attn.v_proj.weight", {width, width});
+    const auto output = weights.Get(layer + "attn.output_proj.weight", {width, width});
+    const auto w1 = weights.Get(layer + "mlp.w1.weight", {hidden, width});
+    const auto w2 = weights.Get(layer + "mlp.w2.weight", {width, hidden});
+    const auto w3 = weights.Get(layer + "mlp.w3.weight", {hidden, width});
+    const auto attention_norm = weights.Get(layer + "sa_norm.scale", {width});
+    const auto mlp_norm = weights.Get(layer + "mlp_norm.scale", {width});
+    layers_.AddLayer({.q = q,
+                      .k = k,
+                      .v = v,
+                      .output = output,
+                      .w1 = w1,
+                      .w2 = w2,
+                      .w3 = w3,
+                      .attention_norm = attention_norm,
+                      .mlp_norm = mlp_norm});
+  }
+  layers_.SetFinalNorm(weights.Get("norm.scale", {width}));
+}
+
+// Values are always centres of buckets, so their Fourier features become rows of the table too.
+void Model::LoadEmbeddings(const WeightReader& weights) {
+  const int64_t width = config_.embed_dim;
+  const int64_t buckets = config_.n_buckets;
+  const int64_t count = config_.num_fourier_freq;
+  embeddings_ = weights.Get("tok_embedding.weight", {config_.vocab_size, width});
+  wl_centers_ = weights.Get("wl_bucket_centers", {buckets});
+  d_centers_ = weights.Get("d_bucket_centers", {buckets});
+  const auto frequencies = weights.Get("fourier_encoder.frequencies", {1, count});
+  const Linear projection = weights.GetLinear("fourier_encoder.proj", width, 2 * count);
+  const size_t first = embeddings_.size();
+  embeddings_.resize(first + static_cast<size_t>(2 * buckets * width));
+  packed_.Pack(team_, 2 * buckets, projection, [&](int64_t row, float* out) {
+    const float x =
+        row < buckets ? WlOf(static_cast<int>(row)) : DOf(static_cast<int>(row - buckets));
+    for (int64_t i = 0; i < count; ++i) {
+      const float angle =
+          x * frequencies[static_cast<size_t>(i)] * static_cast<float>(2 * std::numbers::pi);
+      out[i] = std::cos(angle);
+      out[count + i] = std::sin(angle);
+    }
+  });
+  projection.Run(team_, packed_, {.to = embeddings_.data() + first, .row = width});
+}
+
+size_t Model::memory_bytes() const {
+  size_t bytes = layers_.memory_bytes() + embeddings_.size() * sizeof(float);
+  for (const Linear* head : {&board_head_, &policy_head_, &thinking_policy_head_, &wl_head_.first,
+                             &wl_head_.second, &d_head_.first, &d_head_.second}) {
+    bytes += head->memory_bytes();
+  }
+  return bytes;
+}
+
+const float* Model::Read(std::span<const Reading> readings, const std::stop_token& stop) {
+  const int64_t width = config_.embed_dim;
+  nn::Pass pass;
+  int64_t rows = 0;
+  for (const Reading& reading : readings) {
+    for (int wanted : reading.wanted) pass.wanted.push_back(rows + wanted);
+    pass.segments.push_back({.cache = reading.cache,
+                             .first = reading.first,
+                             .rows = static_cast<int64_t>(reading.inputs.size()),
+                             .block = reading.block});
+    rows += static_cast<int64_t>(reading.inputs.size());
+  }
+  x_.Reserve(rows * width);
+  hidden_.Reserve(static_cast<int64_t>(pass.wanted.size()) * width);
+  float* x = x_.data();
+  for (const Reading& reading : readings) {
+    for (Input input : reading.inputs) {
+      std::copy_n(embeddings_.data() + input.row() * width, width, x);
+      x += width;
+    }
+  }
+  return layers_.Run(team_, pass, x_.data(), hidden_.data(), stop) ? hidden_.data() : nullptr;
+}
+
+void Model::Apply(const Linear& head, const float* hidden, int64_t rows, std::vector<float>& out) {
+  out.resize(static_cast<size_t>(rows * head.outputs()));
+  packed_.Pack(team_, rows, head, [&](int64_t row, float* to) {
+    std::copy_n(hidden + row * head.inputs(), head.inputs(), to);
+  });
+  head.Run(team_, packed_, {.to = out.data(), .row = head.outputs()});
+}
+
+void Model::PolicyLogits(const float* hidden, int64_t rows, std::vector<float>& logits) {
+  Apply(policy_head_, hidden, rows, logits);
+}
+void Model::ThinkingLogits(const float* hidden, int64_t rows, std::vector<float>& logits) {
+  Apply(thinking_policy_head_, hidden, rows, logits);
+}
+void Model::BoardLogits(const float* hidden, int64_t rows, std::vector<float>& logits) {
+  Apply(board_head_, hidden, rows, logits);
+}
+
+std::vector<int> Model::WlBuckets(const float* hidden, int64_t rows) {
+  return Buckets(wl_head_, hidden, rows);
+}
+std::vector<int> Model::DBuckets(const float* hidden, int64_t rows) {
+  return Buckets(d_head_, hidden, rows);
+}
+
+std::vector<int> Model::Buckets(const ValueHead& head, const float* hidden, int64_t rows) {
+  std::vector<float> middle;
+  std::vector<float> logits;
+  Apply(head.first, hidden, rows, middle);
+  for (float& x : middle) x = Mish(x);
+  Apply(head.second, middle.data(), rows, logits);
+  std::vector<int> buckets;
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto first = logits.begin() + row * config_.n_buckets;
+    buckets.push_back(static_cast<int>(std::max_element(first, first + config_.n_buckets) - first));
+  }
+  return buckets;
+}
+
+// --- Random weights ---
+
+namespace {
+
+class Drawing {
+ public:
+  explicit Drawing(uint64_t seed) : seed_(seed) {}
+
+  template <typename Draw>
+  void Add(const std::string& name, std::vector<int64_t> shape, Draw draw) {
+    Rng rng({.seed = seed_, .purpose = Purpose(name)});
+    const auto count = static_cast<size_t>(io::CountOf(shape).value());
+    std::vector<std::byte> bytes(count * sizeof(float));
+    for (size_t i = 0; i < count; ++i) {
+      const auto number = static_cast<float>(draw(rng, i));
+      std::memcpy(bytes.data() + i * sizeof(float), &number, sizeof(float));
+    }
+    tensors_.push_back(
+        {name, io::OwnedTensor(io::DType::kF32, std::move(shape), std::move(bytes))});
+  }
+  void AddUniform(const std::string& name, std::vector<int64_t> shape, int64_t inputs) {
+    const double bound = 1 / std::sqrt(static_cast<double>(inputs));
+    Add(name, std::move(shape), [=](Rng& rng, size_t) { return (2 * rng.Uniform() - 1) * bound; });
+  }
+  void AddLinear(const std::string& name, int64_t outputs, int64_t inputs, bool bias) {
+    AddUniform(name + ".weight", {outputs, inputs}, inputs);
+    if (bias) AddUniform(name + ".bias", {outputs}, inputs);
+  }
+  void AddNormal(const std::string& name, std::vector<int64_t> shape) {
+    Add(name, std::move(shape), [](Rng& rng, size_t) { return rng.Normal(); });
+  }
+  void AddOnes(const std::string& name, int64_t size) {
+    Add(name, {size}, [](Rng&, size_t) { return 1.0; });
+  }
+  io::StateDict Take() { return {std::move(tensors_), "random weights"}; }
+
+ private:
+  uint64_t seed_;
+  std::vector<io::NamedTensor> tensors_;
+};
+
+}  // namespace
+
+io::StateDict RandomWeights(const NetConfig& config, uint64_t seed) {
+  Drawing drawing(seed);
+  const int64_t width = config.embed_dim;
+  const int64_t buckets = config.n_buckets;
+  const auto centre = [=](size_t i) {
+    return (static_cast<double>(i) + 0.5) / static_cast<double>(buckets);
+  };
+  // Evenly spaced, unlike a trained network's wl buckets.
+  drawing.Add("wl_bucket_centers", {buckets}, [=](Rng&, size_t i) { return 2 * centre(i) - 1; });
+  drawing.Add("d_bucket_centers", {buckets}, [=](Rng&, size_t i) { return centre(i); });
+  drawing.AddNormal("tok_embedding.weight", {config.vocab_size, width});
+  for (int i = 0; i < config.num_layers; ++i) {
+    const std::string layer = fmt::format("layers.{}.", i);
+    for (const char* name : {"q_proj", "k_proj", "v_proj", "output_proj"}) {
+      drawing.AddLinear(layer + "attn." + name, width, width, false);
+    }
+    drawing.AddLinear(layer + "mlp.w1", config.d_ff, width, false);
+    drawing.AddLinear(layer + "mlp.w2", width, config.d_ff, false);
+    drawing.AddLinear(layer + "mlp.w3", config.d_ff, width, false);
+    drawing.AddOnes(layer + "sa_norm.scale", width);
+    drawing.AddOnes(layer + "mlp_norm.scale", width);
+  }
+  drawing.AddOnes("norm.scale", width);
+  drawing.AddLinear("board_head", config.board_vocab_size, width, true);
+  drawing.AddLinear("policy_head", config.move_vocab_size, width, true);
+  drawing.AddLinear("thinking_policy_head", config.move_vocab_size, width, true);
+  for (const std::string head : {"wl_head", "d_head"}) {
+    drawing.AddLinear(head + ".mlp.0", config.value_hidden_size, width, true);
+    drawing.AddLinear(head + ".mlp.2", buckets, config.value_hidden_size, true);
+  }
+  drawing.AddNormal("fourier_encoder.frequencies", {1, config.num_fourier_freq});
+  drawing.AddLinear("fourier_encoder.proj", width, 2 * config.num_fourier_freq, true);
+  return drawing.Take();
+}
+
+}  // namespace kibitz::decoder

@@ -1,0 +1,111 @@
+// The decoder's network as a player runs it: embeddings, layers, heads. Letters: D width, M move
+// vocabulary, V board vocabulary.
+//
+//   Model model(file.weights, file.config, "model.pt", {.precision = nn::Precision::kF32});
+//   nn::KvCache cache(model.CacheFor(68));
+//   const Reading board = {.cache = &cache, .inputs = inputs, .block = true, .wanted = {67}};
+//   const float* hidden = model.Read({&board, 1}, stop);       // (wanted rows, D)
+//   model.PolicyLogits(hidden, 1, logits);
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "io/state_dict.h"
+#include "nn/attention.h"
+#include "nn/linear.h"
+#include "nn/team.h"
+#include "nn/transformer.h"
+#include "students/decoder/net_config.h"
+#include "students/decoder/vocabulary.h"
+
+namespace kibitz::decoder {
+
+// What stands at a position: a token, or a value in its place. Rows of one table of embeddings.
+class Input {
+ public:
+  static Input Of(TokenId token) { return Input(token); }
+  static Input Wl(int bucket) { return Input(kVocabularySize + bucket); }
+  static Input D(int bucket, int buckets) { return Input(kVocabularySize + buckets + bucket); }
+
+  int row() const { return row_; }
+
+ private:
+  explicit Input(int row) : row_(row) {}
+  int row_;
+};
+
+// Inputs that follow each other in one stream.
+struct Reading {
+  nn::KvCache* cache = nullptr;
+  int first = 0;  // Position of the first.
+  std::vector<Input> inputs = {};
+  bool block = false;            // They see each other both ways.
+  std::vector<int> wanted = {};  // Which of them are asked for, ascending from 0.
+};
+
+struct ModelOptions {
+  nn::Precision precision = nn::Precision::kF32;
+  int threads = 0;  // 0: one for each core.
+};
+
+class Model {
+ public:
+  // Throws Error, naming `place`, when a weight is missing or of another shape.
+  Model(const io::StateDict& weights, const NetConfig& config, const std::string& place,
+        const ModelOptions& options);
+
+  const NetConfig& config() const { return config_; }
+  nn::Team& team() { return team_; }
+  size_t memory_bytes() const;
+  nn::CacheSizes CacheFor(int positions) const { return layers_.CacheFor(positions); }
+  const nn::Transformer& layers() const { return layers_; }
+
+  // The hidden states of all wanted rows, in order; valid until the next call. nullptr when
+  // stopped.
+  const float* Read(std::span<const Reading> readings, const std::stop_token& stop = {});
+
+  // Heads on `rows` hidden states, (rows, D) -> (rows, M or V).
+  void PolicyLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
+  void ThinkingLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
+  void BoardLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
+  // The likeliest buckets.
+  std::vector<int> WlBuckets(const float* hidden, int64_t rows);
+  std::vector<int> DBuckets(const float* hidden, int64_t rows);
+  float WlOf(int bucket) const { return wl_centers_[static_cast<size_t>(bucket)]; }
+  float DOf(int bucket) const { return d_centers_[static_cast<size_t>(bucket)]; }
+
+ private:
+  struct ValueHead {
+    nn::Linear first;
+    nn::Linear second;
+  };
+  void LoadLayers(const class WeightReader& weights);
+  void LoadEmbeddings(const class WeightReader& weights);
+  void Apply(const nn::Linear& head, const float* hidden, int64_t rows, std::vector<float>& out);
+  std::vector<int> Buckets(const ValueHead& head, const float* hidden, int64_t rows);
+
+  NetConfig config_;
+  nn::Team team_;
+  nn::Transformer layers_;
+  std::vector<float> embeddings_;  // (vocabulary + 2 * buckets, D)
+  std::vector<float> wl_centers_;
+  std::vector<float> d_centers_;
+  nn::Linear board_head_;
+  nn::Linear policy_head_;
+  nn::Linear thinking_policy_head_;
+  ValueHead wl_head_;
+  ValueHead d_head_;
+  // Of the last Read.
+  nn::AlignedArray<float> x_;
+  nn::AlignedArray<float> hidden_;
+  nn::PackedRows packed_;
+};
+
+// Weights drawn as PyTorch's constructors draw them: to measure and test without a checkpoint.
+io::StateDict RandomWeights(const NetConfig& config, uint64_t seed);
+
+}  // namespace kibitz::decoder

@@ -1,0 +1,290 @@
+#include "students/decoder/play/player.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "games/chess/fen.h"
+#include "games/chess/movegen.h"
+#include "students/decoder/play/choose.h"
+#include "students/decoder/play/model.h"
+#include "students/decoder/play/prefix_line.h"
+#include "students/decoder/play/thought_process.h"
+#include "students/decoder/weights_file.h"
+
+namespace kibitz::decoder {
+namespace {
+
+// Positions and thoughts that share passes: more would need memory and give no more speed.
+constexpr size_t kPositionsAtOnce = 16;
+constexpr size_t kThoughtsAtOnce = 8;
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// A line that ends with a board, and what was made of it.
+struct Question {
+  PrefixLine* line;
+  const chess::Board* board;
+  uint64_t seed;
+};
+
+// All lines in one pass; nullptr when stopped.
+const float* ReadAll(Model& model, std::span<const Question> questions,
+                     const std::stop_token& stop) {
+  std::vector<Reading> readings;
+  for (const Question& question : questions) question.line->AddUnread(readings);
+  return model.Read(readings, stop);
+}
+
+std::vector<Prediction> Cancelled(size_t count) {
+  Prediction cancelled;
+  cancelled.cancelled = true;
+  return std::vector<Prediction>(count, cancelled);
+}
+
+void ChooseMoves(std::span<const Question> questions, std::span<const float> logits,
+                 const PredictOptions& options, std::vector<Prediction>& predictions) {
+  for (size_t i = 0; i < questions.size(); ++i) {
+    const auto row = logits.subspan(i * kMoveVocabularySize, kMoveVocabularySize);
+    const chess::Board& board = *questions[i].board;
+    Prediction& prediction = predictions[i];
+    prediction.candidates =
+        options.legal_only ? LegalCandidates(board, row) : AllCandidates(&board, row);
+    if (prediction.candidates.empty()) continue;
+    prediction.chosen = Choose(prediction.candidates,
+                               {.temperature = options.temperature,
+                                .top_k = options.top_k,
+                                .seed = questions[i].seed,
+                                .position = static_cast<uint64_t>(questions[i].line->size())});
+  }
+}
+
+// The values of the chosen moves: wl behind the move, d behind wl. The lines are as before. False
+// when stopped.
+bool ReadValues(Model& model, std::span<const Question> questions, const PredictOptions& options,
+                std::vector<Prediction>& predictions) {
+  std::vector<Question> asked;
+  std::vector<Prediction*> answers;
+  std::vector<int> sizes;
+  for (size_t i = 0; i < questions.size(); ++i) {
+    if (!predictions[i].chosen) continue;
+    asked.push_back(questions[i]);
+    answers.push_back(&predictions[i]);
+    sizes.push_back(questions[i].line->size());
+    questions[i].line->Push(Input::Of(predictions[i].chosen->token));
+  }
+  const auto count = static_cast<int64_t>(asked.size());
+  if (count == 0) return true;
+  const float* hidden = ReadAll(model, asked, options.stop);
+  if (hidden != nullptr) {
+    const std::vector<int> wl = model.WlBuckets(hidden, count);
+    for (size_t i = 0; i < asked.size(); ++i) asked[i].line->Push(Input::Wl(wl[i]));
+    hidden = ReadAll(model, asked, options.stop);
+    if (hidden != nullptr) {
+      const std::vector<int> d = model.DBuckets(hidden, count);
+      for (size_t i = 0; i < asked.size(); ++i) {
+        answers[i]->value = {.wl = model.WlOf(wl[i]), .d = model.DOf(d[i])};
+      }
+    }
+  }
+  for (size_t i = 0; i < asked.size(); ++i) asked[i].line->Truncate(sizes[i]);
+  return hidden != nullptr;
+}
+
+std::vector<Prediction> Answer(Model& model, std::span<const Question> questions,
+                               const PredictOptions& options) {
+  const float* hidden = ReadAll(model, questions, options.stop);
+  if (hidden == nullptr) return Cancelled(questions.size());
+  std::vector<float> logits;
+  model.PolicyLogits(hidden, static_cast<int64_t>(questions.size()), logits);
+  std::vector<Prediction> predictions(questions.size());
+  ChooseMoves(questions, logits, options, predictions);
+  if (options.value && !ReadValues(model, questions, options, predictions)) {
+    return Cancelled(questions.size());
+  }
+  return predictions;
+}
+
+}  // namespace
+
+std::unique_ptr<Player> Player::Load(const std::string& path, const PlayerOptions& options) {
+  const WeightsFile file = ReadWeightsFile(path, options.num_heads);
+  return std::make_unique<Player>(std::make_unique<Model>(
+      file.weights, file.config, path,
+      ModelOptions{.precision = options.precision, .threads = options.threads}));
+}
+
+std::unique_ptr<Player> Player::Random(const NetConfig& config, uint64_t seed,
+                                       const PlayerOptions& options) {
+  CheckConfig(config);
+  return std::make_unique<Player>(std::make_unique<Model>(
+      RandomWeights(config, seed), config, "random weights",
+      ModelOptions{.precision = options.precision, .threads = options.threads}));
+}
+
+Player::Player(std::unique_ptr<Model> model) : model_(std::move(model)) {}
+Player::~Player() = default;
+
+const NetConfig& Player::config() const { return model_->config(); }
+int Player::threads() const { return model_->team().size(); }
+size_t Player::memory_bytes() const { return model_->memory_bytes(); }
+
+Prediction Player::Predict(const chess::Board& board, const PredictOptions& options) {
+  return std::move(PredictAll({&board, 1}, options).front());
+}
+
+std::vector<Prediction> Player::PredictAll(std::span<const chess::Board> boards,
+                                           const PredictOptions& options) {
+  std::vector<Prediction> predictions;
+  std::vector<PrefixLine> lines;
+  const size_t most = std::min(boards.size(), kPositionsAtOnce);
+  for (size_t i = 0; i < most; ++i) lines.emplace_back(*model_, kBoardTokens + 2);
+  for (size_t first = 0; first < boards.size(); first += most) {
+    std::vector<Question> questions;
+    for (size_t i = first; i < std::min(boards.size(), first + most); ++i) {
+      PrefixLine& line = lines[i - first];
+      line.Truncate(0);
+      line.PushBoard(BoardTokensOf(boards[i]));
+      questions.push_back({.line = &line, .board = &boards[i], .seed = options.seed + i});
+    }
+    std::ranges::move(Answer(*model_, questions, options), std::back_inserter(predictions));
+  }
+  return predictions;
+}
+
+Thought Player::Think(const chess::Board& root, const ThinkOptions& options,
+                      const ThoughtListener& listener) {
+  const auto start = std::chrono::steady_clock::now();
+  ThoughtProcess process(*model_, root, options, listener);
+  double first_seconds = 0;
+  while (!process.done()) {
+    const float* hidden = model_->Read(process.Next(), options.stop);
+    if (hidden == nullptr) {
+      process.Cancel();
+    } else {
+      process.Take(hidden);
+    }
+    if (first_seconds == 0) first_seconds = SecondsSince(start);
+  }
+  Thought thought = process.Finish();
+  thought.stats.first_seconds = first_seconds;
+  thought.stats.seconds = SecondsSince(start);
+  return thought;
+}
+
+std::vector<Thought> Player::ThinkAll(std::span<const chess::Board> roots,
+                                      const ThinkOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const ThoughtListener silent;
+  std::vector<std::unique_ptr<ThoughtProcess>> active;
+  std::vector<size_t> numbers;  // Of the active ones among the roots.
+  std::vector<Thought> thoughts(roots.size());
+  size_t next = 0;
+  while (next < roots.size() || !active.empty()) {
+    while (active.size() < kThoughtsAtOnce && next < roots.size()) {
+      ThinkOptions own = options;
+      own.seed += next;
+      active.push_back(std::make_unique<ThoughtProcess>(*model_, roots[next], own, silent));
+      numbers.push_back(next++);
+    }
+    std::vector<Reading> readings;
+    std::vector<size_t> wanted;  // Hidden states for each.
+    for (const auto& process : active) {
+      size_t count = 0;
+      for (Reading& reading : process->Next()) {
+        count += reading.wanted.size();
+        readings.push_back(std::move(reading));
+      }
+      wanted.push_back(count);
+    }
+    const float* found = model_->Read(readings, options.stop);
+    if (found == nullptr) {
+      for (const auto& process : active) process->Cancel();
+      next = roots.size();
+    } else {
+      // The heads' own products use other memory than the hidden states.
+      for (size_t i = 0; i < active.size(); ++i) {
+        active[i]->Take(found);
+        found += wanted[i] * static_cast<size_t>(config().embed_dim);
+      }
+    }
+    for (size_t i = active.size(); i-- > 0;) {
+      if (!active[i]->done()) continue;
+      thoughts[numbers[i]] = active[i]->Finish();
+      thoughts[numbers[i]].stats.seconds = SecondsSince(start);
+      active.erase(active.begin() + static_cast<std::ptrdiff_t>(i));
+      numbers.erase(numbers.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+  return thoughts;
+}
+
+// --- Games ---
+
+struct GameReader::Parts {
+  Model& model;
+  chess::Board board;
+  int max_moves;
+  PrefixLine line;
+  std::vector<NodeValue> values;
+};
+
+std::unique_ptr<GameReader> Player::Read(const chess::Board& start) {
+  const int longest = config().max_seq_len;
+  auto parts = std::make_unique<GameReader::Parts>(
+      GameReader::Parts{.model = *model_,
+                        .board = start,
+                        .max_moves = (longest - kBoardTokens) / (kBoardTokens + 3),
+                        .line = PrefixLine(*model_, longest + 2),
+                        .values = {}});
+  parts->line.PushBoard(BoardTokensOf(start));
+  return std::unique_ptr<GameReader>(new GameReader(std::move(parts)));
+}
+
+GameReader::GameReader(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+GameReader::~GameReader() = default;
+
+int GameReader::max_moves() const { return parts_->max_moves; }
+const chess::Board& GameReader::board() const { return parts_->board; }
+std::span<const NodeValue> GameReader::values() const { return parts_->values; }
+
+void GameReader::Play(chess::Move move) {
+  Parts& parts = *parts_;
+  CHECK(chess::IsLegal(parts.board, move));
+  if (static_cast<int>(parts.values.size()) >= parts.max_moves) {
+    throw Error(
+        "the network reads at most {} moves behind a position (max_seq_len {}); start from a later "
+        "one",
+        parts.max_moves, parts.model.config().max_seq_len);
+  }
+  const auto read = [&] {
+    std::vector<Reading> readings;
+    parts.line.AddUnread(readings);
+    return parts.model.Read(readings);
+  };
+  parts.line.Push(Input::Of(TokenOf(move)));
+  const int wl = parts.model.WlBuckets(read(), 1).front();
+  parts.line.Push(Input::Wl(wl));
+  const int d = parts.model.DBuckets(read(), 1).front();
+  parts.line.Push(Input::D(d, parts.model.config().n_buckets));
+  parts.values.push_back({.wl = parts.model.WlOf(wl), .d = parts.model.DOf(d)});
+  parts.board = parts.board.After(move);
+  parts.line.PushBoard(BoardTokensOf(parts.board));
+}
+
+Prediction GameReader::Predict(const PredictOptions& options) {
+  Parts& parts = *parts_;
+  // The last board is read anew where it was read before: its hidden state is asked for.
+  parts.line.ReadAgainFrom(parts.line.size() - kBoardTokens);
+  const int read = parts.line.read();
+  const Question question = {.line = &parts.line, .board = &parts.board, .seed = options.seed};
+  Prediction prediction = std::move(Answer(parts.model, {&question, 1}, options).front());
+  if (prediction.cancelled) parts.line.ReadAgainFrom(read);
+  return prediction;
+}
+
+}  // namespace kibitz::decoder

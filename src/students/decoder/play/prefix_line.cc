@@ -1,0 +1,44 @@
+#include "students/decoder/play/prefix_line.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace kibitz::decoder {
+
+PrefixLine::PrefixLine(const Model& model, int capacity) : cache_(model.CacheFor(capacity)) {}
+
+void PrefixLine::Push(Input input) {
+  inputs_.push_back(input);
+  block_ends_.push_back(size());
+}
+
+void PrefixLine::PushBoard(std::span<const TokenId> tokens) {
+  const int end = size() + static_cast<int>(tokens.size());
+  for (TokenId token : tokens) {
+    inputs_.push_back(Input::Of(token));
+    block_ends_.push_back(end);
+  }
+}
+
+void PrefixLine::Truncate(int size) {
+  CHECK(size <= this->size() && (size == 0 || block_ends_[static_cast<size_t>(size) - 1] <= size));
+  inputs_.erase(inputs_.begin() + size, inputs_.end());
+  block_ends_.resize(static_cast<size_t>(size));
+  read_ = std::min(read_, size);
+}
+
+void PrefixLine::AddUnread(std::vector<Reading>& readings) {
+  CHECK(read_ < size());
+  while (read_ < size()) {
+    const int end = block_ends_[static_cast<size_t>(read_)];
+    readings.push_back({.cache = &cache_,
+                        .first = read_,
+                        .inputs = {inputs_.begin() + read_, inputs_.begin() + end},
+                        .block = true});
+    read_ = end;
+  }
+  readings.back().wanted = {static_cast<int>(readings.back().inputs.size()) - 1};
+}
+
+}  // namespace kibitz::decoder

@@ -1,0 +1,363 @@
+#include "students/decoder/play/thought_process.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "games/chess/movegen.h"
+#include "students/decoder/play/draft.h"
+
+namespace kibitz::decoder {
+namespace {
+
+int LongestOf(const Model& model, const ThinkOptions& options) {
+  const int longest = model.config().max_seq_len;
+  return options.max_seq_len > 0 ? std::min(options.max_seq_len, longest) : longest;
+}
+
+}  // namespace
+
+ThoughtProcess::ThoughtProcess(Model& model, const chess::Board& root, const ThinkOptions& options,
+                               const ThoughtListener& listener)
+    : model_(model),
+      options_(options),
+      listener_(listener),
+      max_size_(std::max(kBoardTokens, LongestOf(model, options))),
+      prefix_(model, max_size_ + 1),
+      causal_(model.CacheFor(max_size_ + 1)),
+      line_(root),
+      position_(root),
+      last_board_(BoardTokensOf(root)) {
+  thought_.root = root;
+  for (TokenId token : last_board_) Push(token, Input::Of(token), next_board_);
+  ++next_board_;
+  prefix_.PushBoard(last_board_);
+  if (!full()) PushAlone(kStartThink);
+}
+
+void ThoughtProcess::Push(TokenId token, Input input, int block) {
+  thought_.tokens.push_back(token);
+  thought_.blocks.push_back(block);
+  inputs_.push_back(input);
+  if (listener_.on_token) listener_.on_token(token, size() - 1);
+}
+
+void ThoughtProcess::PushAlone(TokenId token, Input input) {
+  Push(token, input, next_single_++);
+  prefix_.Push(input);
+}
+
+void ThoughtProcess::Continue(State state) {
+  state_ = state;
+  if (full()) {
+    thought_.end = ThoughtEnd::kNoRoom;
+    state_ = State::kDone;
+  }
+}
+
+// All of the causal stream that is not read yet, and a draft behind it. Wanted: the last token and
+// the drafted ones.
+Reading ThoughtProcess::CausalReading(std::span<const TokenId> drafted) {
+  Reading reading = {.cache = &causal_,
+                     .first = causal_read_,
+                     .inputs = {inputs_.begin() + causal_read_, inputs_.end()}};
+  int last = static_cast<int>(reading.inputs.size()) - 1;
+  reading.wanted.push_back(last);
+  for (TokenId token : drafted) {
+    reading.inputs.push_back(Input::Of(token));
+    reading.wanted.push_back(++last);
+  }
+  causal_read_ = size();
+  return reading;
+}
+
+std::span<const TokenId> ThoughtProcess::DraftWindow() const {
+  const int count = std::min({window_, kBoardTokens - board_size_, max_size_ - size()});
+  return std::span(draft_).subspan(static_cast<size_t>(board_size_), static_cast<size_t>(count));
+}
+
+std::vector<Reading> ThoughtProcess::Next() {
+  std::vector<Reading> readings;
+  switch (state_) {
+    case State::kRoot: {
+      // Both the board's last token and start_think are asked for.
+      prefix_.AddUnread(readings);
+      readings.front().wanted = {kBoardTokens - 1};
+      break;
+    }
+    case State::kBoard: {
+      const std::span<const TokenId> window = DraftWindow();
+      readings.push_back(CausalReading(window));
+      thought_.stats.drafted_tokens += static_cast<int>(window.size());
+      const bool whole = board_size_ + static_cast<int>(window.size()) == kBoardTokens;
+      if (whole && !window.empty()) {
+        // The other stream reads the board in the same pass, as if the draft held.
+        BoardTokens board = draft_;
+        std::copy(thought_.tokens.end() - board_size_, thought_.tokens.end(), board.begin());
+        prefix_.PushBoard(board);
+        prefix_.AddUnread(readings);
+      }
+      break;
+    }
+    case State::kBoardEnd:
+    case State::kAfterEndVar:
+      readings.push_back(CausalReading({}));
+      prefix_.AddUnread(readings);
+      break;
+    default:
+      prefix_.AddUnread(readings);
+      break;
+  }
+  ++thought_.stats.passes;
+  for (const Reading& reading : readings) {
+    thought_.stats.rows += static_cast<int64_t>(reading.inputs.size());
+  }
+  return readings;
+}
+
+void ThoughtProcess::Take(const float* hidden) {
+  switch (state_) {
+    case State::kRoot:
+      return TakeRoot(hidden);
+    case State::kWl:
+      return TakeWl(hidden, State::kD);
+    case State::kD:
+      return TakeD(hidden);
+    case State::kBoard:
+      return TakeBoard(hidden);
+    case State::kBoardEnd:
+      return TakeBoardEnd(hidden);
+    case State::kAfterEndVar:
+      return TakeAfterEndVar(hidden);
+    case State::kFinal:
+      return TakeFinal(hidden);
+    case State::kFinalWl:
+      return TakeWl(hidden, State::kFinalD);
+    case State::kFinalD:
+      return TakeD(hidden);
+    case State::kDone:
+      break;
+  }
+  CHECK(false);
+}
+
+void ThoughtProcess::Cancel() {
+  thought_.end = ThoughtEnd::kCancelled;
+  state_ = State::kDone;
+}
+
+// --- States ---
+
+void ThoughtProcess::TakeRoot(const float* hidden) {
+  std::vector<float> logits;
+  model_.PolicyLogits(hidden, 1, logits);
+  thought_.instinct = LegalCandidates(thought_.root, logits);
+  if (listener_.on_root) listener_.on_root(thought_);
+  if (full()) return Continue(State::kDone);
+  WriteMove(hidden + model_.config().embed_dim);
+}
+
+void ThoughtProcess::WriteMove(const float* prefix_hidden) {
+  std::vector<float> logits;
+  model_.ThinkingLogits(prefix_hidden, 1, logits);
+  const bool first = thought_.variations.empty() || thought_.variations.back().ended;
+  if (first) {
+    thought_.variations.emplace_back();
+    line_ = position_ = thought_.root;
+    std::copy_n(thought_.tokens.begin(), kBoardTokens, last_board_.begin());
+  }
+  std::vector<Candidate> candidates;
+  if (options_.legal_only && position_) candidates = LegalCandidates(*position_, logits);
+  if (candidates.empty()) {
+    candidates = AllCandidates(position_ ? &*position_ : nullptr, logits);
+  }
+  const Candidate chosen = Choose(candidates, {.temperature = options_.thinking_temperature,
+                                               .top_k = options_.top_k,
+                                               .seed = options_.seed,
+                                               .position = static_cast<uint64_t>(size())});
+  thought_.variations.back().nodes.push_back(
+      {.token = chosen.token, .probability = chosen.probability});
+  if (line_) {
+    if (const auto legal = MoveOf(*line_, chosen.token)) {
+      node().move = *legal;
+      line_ = line_->After(*legal);
+      node().after = line_;
+    } else {
+      line_.reset();
+    }
+  }
+  if (position_) {
+    position_ = chosen.move ? std::optional(position_->After(*chosen.move)) : std::nullopt;
+  }
+  draft_ = DraftBoard(last_board_, chosen.token, position_);
+  PushAlone(chosen.token);
+  Continue(State::kWl);
+}
+
+void ThoughtProcess::TakeWl(const float* hidden, State next) {
+  const int bucket = model_.WlBuckets(hidden, 1).front();
+  thought_.wl_entries.push_back({size(), model_.WlOf(bucket)});
+  PushAlone(kWlValue, Input::Wl(bucket));
+  state_ = next;  // The pair is written whole, even where it is one token too long.
+}
+
+void ThoughtProcess::TakeD(const float* hidden) {
+  const int bucket = model_.DBuckets(hidden, 1).front();
+  thought_.d_entries.push_back({size(), model_.DOf(bucket)});
+  const NodeValue value = {.wl = thought_.wl_entries.back().value, .d = model_.DOf(bucket)};
+  PushAlone(kDValue, Input::D(bucket, model_.config().n_buckets));
+  if (state_ == State::kFinalD) {
+    thought_.final_value = value;
+    state_ = State::kDone;
+    return;
+  }
+  node().value = value;
+  if (listener_.on_value) listener_.on_value(thought_);
+  StartBoard();
+  Continue(State::kBoard);
+}
+
+void ThoughtProcess::StartBoard() {
+  board_size_ = 0;
+  matched_ = 0;
+  window_ = options_.draft ? kBoardTokens : 0;
+}
+
+TokenId ThoughtProcess::ChooseStructure(std::span<const float> board_logits) const {
+  const size_t index = Choose(board_logits, {.temperature = options_.structure_temperature,
+                                             .seed = options_.seed,
+                                             .position = static_cast<uint64_t>(size())});
+  return BoardToken(static_cast<int>(index));
+}
+
+void ThoughtProcess::WriteBoardToken(TokenId token) {
+  Push(token, Input::Of(token), next_board_);
+  node().board.push_back(token);
+  ++board_size_;
+}
+
+// The network's own tokens one after another, as far as the draft held: the hidden state behind a
+// drafted token counts only while all before it were the network's own choice.
+void ThoughtProcess::TakeBoard(const float* hidden) {
+  const std::span<const TokenId> window = DraftWindow();
+  const int first = size();
+  const bool whole = board_size_ + static_cast<int>(window.size()) == kBoardTokens;
+  const bool prefix_read = whole && !window.empty();
+  const auto rows = static_cast<int64_t>(window.size()) + 1;
+  const auto width = static_cast<size_t>(model_.config().board_vocab_size);
+  std::vector<float> logits;
+  model_.BoardLogits(hidden, rows, logits);
+  const auto logits_at = [&](size_t row) { return std::span(logits).subspan(row * width, width); };
+
+  size_t accepted = 0;
+  bool rejected = false;
+  while (board_size_ < kBoardTokens && !full() && accepted <= window.size() && !rejected) {
+    const TokenId token = ChooseStructure(logits_at(accepted));
+    const bool as_drafted = token == draft_[static_cast<size_t>(board_size_)];
+    WriteBoardToken(token);
+    matched_ = as_drafted ? matched_ + 1 : 0;
+    if (accepted == window.size()) break;  // One more than was drafted.
+    rejected = !as_drafted;
+    if (!rejected) ++accepted;
+  }
+  thought_.stats.accepted_tokens += static_cast<int>(accepted);
+  causal_read_ = first + static_cast<int>(accepted);
+  const bool finished = board_size_ == kBoardTokens;
+  const bool held = finished && accepted == window.size() && prefix_read;
+  if (prefix_read && !held)
+    prefix_.Truncate(first - (kBoardTokens - static_cast<int>(window.size())));
+  if (!finished) {
+    AdaptDraft(static_cast<int>(accepted), rejected);
+    return Continue(State::kBoard);
+  }
+  FinishBoard();
+  if (!held) {
+    prefix_.PushBoard(last_board_);
+    return Continue(State::kBoardEnd);
+  }
+  AfterBoard(logits_at(accepted), hidden + rows * model_.config().embed_dim);
+}
+
+// Short drafts where they fail, long ones where they hold.
+void ThoughtProcess::AdaptDraft(int accepted, bool rejected) {
+  if (!options_.draft) return;
+  if (rejected) {
+    window_ = accepted >= 8 ? 2 * accepted : window_ / 4;
+  } else if (matched_ > 0) {
+    window_ = std::max(1, 4 * window_);
+  }
+}
+
+void ThoughtProcess::TakeBoardEnd(const float* hidden) {
+  std::vector<float> logits;
+  model_.BoardLogits(hidden, 1, logits);
+  AfterBoard(logits, hidden + model_.config().embed_dim);
+}
+
+void ThoughtProcess::FinishBoard() {
+  ++next_board_;
+  ThoughtNode& written = node();
+  std::ranges::copy(written.board, last_board_.begin());
+  written.board_true = written.after && BoardTokensOf(*written.after) == last_board_;
+  if (!position_ || BoardTokensOf(*position_) != last_board_) {
+    const auto sound = BoardOf(last_board_);
+    position_ = sound ? std::optional(*sound) : std::nullopt;
+  }
+  if (listener_.on_board) listener_.on_board(thought_);
+}
+
+void ThoughtProcess::AfterBoard(std::span<const float> board_logits, const float* prefix_hidden) {
+  if (full()) return Continue(State::kDone);
+  Variation& variation = thought_.variations.back();
+  const bool deep =
+      options_.max_depth > 0 && variation.nodes.size() >= static_cast<size_t>(options_.max_depth);
+  const bool over = options_.legal_only && position_ && !chess::HasLegalMove(*position_);
+  if (!deep && !over && ChooseStructure(board_logits) != kEndVar) return WriteMove(prefix_hidden);
+  PushAlone(kEndVar);
+  variation.ended = true;
+  if (listener_.on_variation_end) listener_.on_variation_end(thought_);
+  Continue(State::kAfterEndVar);
+}
+
+void ThoughtProcess::TakeAfterEndVar(const float* hidden) {
+  std::vector<float> logits;
+  model_.BoardLogits(hidden, 1, logits);
+  const bool enough = options_.max_variations > 0 &&
+                      thought_.variations.size() >= static_cast<size_t>(options_.max_variations);
+  if (!enough && ChooseStructure(logits) != kEndThink) {
+    return WriteMove(hidden + model_.config().embed_dim);
+  }
+  PushAlone(kEndThink);
+  Continue(State::kFinal);
+}
+
+void ThoughtProcess::TakeFinal(const float* hidden) {
+  std::vector<float> logits;
+  model_.PolicyLogits(hidden, 1, logits);
+  thought_.candidates = LegalCandidates(thought_.root, logits);
+  const bool legal_only = options_.legal_only && !thought_.candidates.empty();
+  const std::vector<Candidate> all =
+      legal_only ? thought_.candidates : AllCandidates(&thought_.root, logits);
+  thought_.final_move = Choose(all, {.temperature = options_.final_temperature,
+                                     .top_k = options_.top_k,
+                                     .seed = options_.seed,
+                                     .position = static_cast<uint64_t>(size())});
+  thought_.end = ThoughtEnd::kFinished;
+  PushAlone(thought_.final_move->token);
+  state_ = full() ? State::kDone : State::kFinalWl;
+}
+
+Thought ThoughtProcess::Finish() {
+  CHECK(done());
+  thought_.stats.written_tokens = size() - kBoardTokens;
+  if (thought_.candidates.empty()) thought_.candidates = thought_.instinct;
+  thought_.by_instinct = !thought_.final_move;
+  if (thought_.final_move && thought_.final_move->move) {
+    thought_.move = thought_.final_move->move;
+  } else if (!thought_.candidates.empty()) {
+    thought_.move = thought_.candidates.front().move;
+  }
+  return std::move(thought_);
+}
+
+}  // namespace kibitz::decoder

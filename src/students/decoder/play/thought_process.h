@@ -1,0 +1,109 @@
+// One thought as it grows: says what the network must read next, takes what came of it, and writes
+// its tokens. Many can share the passes of one network.
+//
+//   ThoughtProcess process(model, root, options, listener);
+//   while (!process.done()) {
+//     const std::vector<Reading> readings = process.Next();
+//     process.Take(model.Read(readings));
+//   }
+//   Thought thought = process.Finish();
+//
+// The states are those of the documents: MOVE, WL_D, BOARD, AFTER_BOARD, AFTER_END_VAR, FINAL. The
+// causal stream writes boards and decides where variations end; it is read only when it is asked,
+// so its reading of moves and values shares the pass of the next board.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "nn/attention.h"
+#include "students/decoder/play/choose.h"
+#include "students/decoder/play/model.h"
+#include "students/decoder/play/prefix_line.h"
+#include "students/decoder/play/thought.h"
+
+namespace kibitz::decoder {
+
+class ThoughtProcess {
+ public:
+  ThoughtProcess(Model& model, const chess::Board& root, const ThinkOptions& options,
+                 const ThoughtListener& listener);
+
+  bool done() const { return state_ == State::kDone; }
+  std::vector<Reading> Next();
+  // The hidden states that Next asked for, one after another.
+  void Take(const float* hidden);
+  void Cancel();
+
+  // With the move to play and the counts; seconds are the caller's.
+  Thought Finish();
+
+ private:
+  enum class State {
+    kRoot,
+    kWl,        // Of a variation's move, ...
+    kD,         // ... and behind it.
+    kBoard,     // Writing it.
+    kBoardEnd,  // Written, but not read whole.
+    kAfterEndVar,
+    kFinal,
+    kFinalWl,
+    kFinalD,
+    kDone,
+  };
+
+  int size() const { return static_cast<int>(thought_.tokens.size()); }
+  bool full() const { return size() >= max_size_; }
+  ThoughtNode& node() { return thought_.variations.back().nodes.back(); }
+
+  void Push(TokenId token, Input input, int block);
+  void PushAlone(TokenId token) { PushAlone(token, Input::Of(token)); }
+  void PushAlone(TokenId token, Input input);
+  // Goes on in this state, or ends the thought when it is full.
+  void Continue(State state);
+  Reading CausalReading(std::span<const TokenId> drafted);
+
+  // What each state does with the hidden states it asked for.
+  void TakeRoot(const float* hidden);
+  void TakeWl(const float* hidden, State next);
+  void TakeD(const float* hidden);
+  void TakeBoard(const float* hidden);
+  void TakeBoardEnd(const float* hidden);
+  void TakeAfterEndVar(const float* hidden);
+  void TakeFinal(const float* hidden);
+
+  // The states that need no pass of their own.
+  void WriteMove(const float* prefix_hidden);
+  void StartBoard();
+  void WriteBoardToken(TokenId token);
+  void FinishBoard();
+  void AfterBoard(std::span<const float> board_logits, const float* prefix_hidden);
+  TokenId ChooseStructure(std::span<const float> board_logits) const;
+  void AdaptDraft(int accepted, bool rejected);
+  std::span<const TokenId> DraftWindow() const;
+
+  Model& model_;
+  const ThinkOptions options_;
+  const ThoughtListener& listener_;
+  const int max_size_;
+  State state_ = State::kRoot;
+  Thought thought_;
+
+  std::vector<Input> inputs_;  // Of all tokens.
+  PrefixLine prefix_;
+  nn::KvCache causal_;
+  int causal_read_ = 0;  // Tokens.
+
+  int next_single_ = 10001;  // Block of the next token that is no board's.
+  int next_board_ = 0;
+  std::optional<chess::Board> line_;      // By the rules from the root, while moves are legal.
+  std::optional<chess::Board> position_;  // As the last board was written, where it is sound.
+  BoardTokens last_board_;                // The same as tokens.
+  BoardTokens draft_;                     // Of the board being written.
+  int board_size_ = 0;                    // Its tokens so far.
+  int window_ = 0;                        // How many tokens of the draft to try.
+  int matched_ = 0;                       // Tokens like the draft's since the last other one.
+};
+
+}  // namespace kibitz::decoder
