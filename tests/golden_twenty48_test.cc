@@ -10,10 +10,13 @@
 
 #include "base/text.h"
 #include "games/twenty48/slide.h"
+#include "io/little_endian.h"
+#include "io/npy.h"
 #include "io/sqlite.h"
 #include "students/twenty48/augment.h"
 #include "students/twenty48/pack.h"
 #include "students/twenty48/pack_writer.h"
+#include "students/twenty48/play/model.h"
 #include "students/twenty48/targets.h"
 #include "tests/support/test_data.h"
 
@@ -216,6 +219,43 @@ TEST(GoldenTwenty48, TsadTargets) {
               << batch["name"] << " " << row << " " << position.dump() << result["config"];
         }
       }
+    }
+  }
+}
+
+// The player's network, without torch.
+TEST(GoldenTwenty48, ModelOutputs) {
+  for (const std::string name : {"action_policy", "binned_ev", "binned_ev_mha"}) {
+    const std::string folder = GoldenPath("twenty48/model/" + name);
+    const auto numbers = [&](const std::string& file) {
+      return io::ToFloats(io::NpyFile::Open(folder + "/" + file).AsTensor());
+    };
+    const io::Tensor tokens = io::NpyFile::Open(folder + "/tokens.npy").AsTensor();
+    std::vector<Board> boards;
+    for (size_t at = 0; at < tokens.bytes.size(); at += 16 * 8) {
+      std::vector<int> ranks;
+      for (size_t i = 0; i < 16; ++i) {
+        ranks.push_back(static_cast<int>(io::LoadLittle<int64_t>(tokens.bytes, at + 8 * i)));
+      }
+      boards.push_back(*Board::FromRanks(ranks));
+    }
+    const std::vector<float> hidden = numbers("hidden.npy");
+    const std::vector<float> logits = numbers("logits.npy");
+    const auto largest_gap = [](const std::vector<float>& a, const std::vector<float>& b) {
+      EXPECT_EQ(a.size(), b.size());
+      float gap = 0;
+      for (size_t i = 0; i < a.size(); ++i) gap = std::max(gap, std::abs(a[i] - b[i]));
+      return gap;
+    };
+    for (nn::Precision precision : {nn::Precision::kF32, nn::Precision::kInt8}) {
+      const float within = precision == nn::Precision::kF32 ? 1e-5F : 0.05F;
+      Model model(folder, {.precision = precision, .threads = 2});
+      std::vector<float> answers(logits.size());
+      model.Answer(boards, answers.data());
+      EXPECT_LT(largest_gap(answers, logits), within) << name;
+      std::vector<float> rows(hidden.size());
+      model.Hidden(boards, rows.data());
+      EXPECT_LT(largest_gap(rows, hidden), 10 * within) << name;
     }
   }
 }

@@ -39,6 +39,33 @@ std::array<uint8_t, 4> MoveMap(const View& view) {
   return map;
 }
 
+Board Seen(const Board& board, const View& view) {
+  const std::array<uint8_t, kCells> cells = CellMap(view);
+  uint64_t packed = 0;
+  uint32_t extra = 0;
+  for (int cell = 0; cell < kCells; ++cell) {
+    const int from = cells[static_cast<size_t>(cell)];
+    packed |= (board.packed() >> Board::Shift(from) & 15) << Board::Shift(cell);
+    extra |= (board.extra() >> (2 * from) & 3) << (2 * cell);
+  }
+  return Board::FromBits(packed, extra);
+}
+
+View CanonicalView(const Board& board) {
+  View best;
+  uint64_t most = 0;
+  for (int flip : {0, 1}) {
+    for (int turns = 0; turns < 4; ++turns) {
+      const uint64_t packed = Seen(board, {turns, flip}).packed();
+      if (packed > most) {
+        most = packed;
+        best = {turns, flip};
+      }
+    }
+  }
+  return best;
+}
+
 StepRow Augmented(const StepRow& row, const View& view) {
   const std::array<uint8_t, kCells> cells = CellMap(view);
   const std::array<uint8_t, 4> moves = MoveMap(view);

@@ -20,6 +20,12 @@ std::array<uint8_t, kCells> CellMap(const View& view);
 // The move `m` becomes MoveMap(view)[m].
 std::array<uint8_t, 4> MoveMap(const View& view);
 
+// The board as it looks there.
+Board Seen(const Board& board, const View& view);
+// The view in which the board, read cell by cell, has the largest tiles first: the same board,
+// however it is turned or mirrored, looks the same there.
+View CanonicalView(const Board& board);
+
 // The row as it looks there: board, mask, move, legality and values.
 StepRow Augmented(const StepRow& row, const View& view);
 

@@ -102,6 +102,14 @@ void BatchStream::Order(uint64_t epoch) {
   ordered_epoch_ = epoch;
 }
 
+View BatchStream::ViewOf(const StepRow& row, uint64_t epoch, uint32_t place) const {
+  if (options_.canonical) return CanonicalView(BoardOf(row));
+  Rng rng(
+      {.seed = options_.seed, .epoch = epoch, .sample = place, .purpose = Purpose("2048 view")});
+  const int turns = options_.rotate ? static_cast<int>(rng.Below(4)) : 0;
+  return {turns, options_.flip ? static_cast<int>(rng.Below(3)) : 0};
+}
+
 std::optional<Batch> BatchStream::Next() {
   const uint64_t epoch = position_ / rows_.size();
   if (options_.epochs > 0 && epoch >= static_cast<uint64_t>(options_.epochs)) return std::nullopt;
@@ -113,14 +121,7 @@ std::optional<Batch> BatchStream::Next() {
   batch.epoch = epoch;
   for (uint64_t i = begin; i < end; ++i) {
     StepRow row = pack_.Row(rows_[order_[i]]);
-    if (options_.rotate || options_.flip) {
-      Rng rng({.seed = options_.seed,
-               .epoch = epoch,
-               .sample = order_[i],
-               .purpose = Purpose("2048 view")});
-      const int turns = options_.rotate ? static_cast<int>(rng.Below(4)) : 0;
-      row = Augmented(row, {turns, options_.flip ? static_cast<int>(rng.Below(3)) : 0});
-    }
+    row = Augmented(row, ViewOf(row, epoch, order_[i]));
     AppendTokens(BoardOf(row), batch.tokens);
     batch.judged.push_back(JudgedOf(row));
   }

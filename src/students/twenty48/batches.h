@@ -60,6 +60,7 @@ struct StreamOptions {
   bool shuffle = true;  // Anew for each epoch.
   bool rotate = false;
   bool flip = false;
+  bool canonical = false;  // All boards in their CanonicalView, instead.
 };
 
 class BatchStream {
@@ -75,6 +76,7 @@ class BatchStream {
 
  private:
   void Order(uint64_t epoch);
+  View ViewOf(const StepRow& row, uint64_t epoch, uint32_t place) const;
 
   const Pack& pack_;
   const std::vector<uint64_t>& rows_;

@@ -32,6 +32,8 @@ Fields FieldsOf(NetConfig& config) {
   fields.AddChoice(
       "head_type", config.head_type, "what the network answers",
       {{"binned_ev", HeadType::kBinnedEv}, {"action_policy", HeadType::kActionPolicy}});
+  fields.Add("canonical_view", config.canonical_view,
+             "show the network each board in one of its eight views only");
   fields.Add("dropout_prob", config.dropout_prob, "of other programs; nothing is dropped here",
              {.min = 0, .max = 1});
   fields.Add("attention_dropout_prob", config.attention_dropout_prob, "likewise",

@@ -24,6 +24,8 @@ struct NetConfig {
   double layer_norm_eps = 1e-5;
   int max_position_embeddings = 16;
   HeadType head_type = HeadType::kBinnedEv;
+  // Boards are turned and mirrored to their CanonicalView (augment.h) before the network sees them.
+  bool canonical_view = false;
   // Of other programs that read the file; nothing is dropped here.
   double dropout_prob = 0;
   double attention_dropout_prob = 0;

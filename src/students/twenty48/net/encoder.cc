@@ -123,6 +123,29 @@ Tensor EncoderImpl::forward(const Tensor& tokens, Form form) {
   return torch::stack(answers, 1);  // (B, 4, N)
 }
 
+void InitEncoder(Encoder& net, uint64_t seed) {
+  const NetConfig& config = net->config;
+  const int64_t d = config.hidden_size;
+  learn::InitWeights(*net, seed);
+  const torch::NoGradGuard no_grad;
+  const auto drawn = [&](int64_t rows, const std::string& name) {
+    auto tensor = torch::empty({rows, d});
+    learn::FillNormal(tensor, seed, name);
+    return tensor;
+  };
+  const Tensor lines =
+      drawn(4, "rows").repeat_interleave(4, 0) + drawn(4, "columns").repeat({4, 1});
+  net->positions->weight.copy_(0.5 * lines);
+  const Tensor ranks = torch::arange(config.input_vocab_size).unsqueeze(1).to(torch::kFloat32);
+  net->tok_emb->weight.mul_(0.5);
+  net->tok_emb->weight.add_((ranks / 8 - 1) * drawn(1, "rank"));
+  const int64_t kv = int64_t{config.kv_heads()} * config.head_width();
+  for (const auto& module : *net->blocks) {
+    auto* block = module->as<BlockImpl>();
+    block->attn->wk->weight.copy_(block->attn->wq->weight.narrow(0, 0, kv));
+  }
+}
+
 void LoadWeightsInto(Encoder& net, const std::string& path) {
   namespace fs = std::filesystem;
   const std::string file =

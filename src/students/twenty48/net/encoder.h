@@ -2,7 +2,7 @@
 // and heads on that. Letters: B boards, R = 16 B rows, D width, F hidden width, N bins.
 //
 //   Encoder net(config);
-//   learn::InitWeights(*net, seed);                      // Or LoadWeightsInto(net, "model.pt").
+//   InitEncoder(net, seed);                               // Or LoadWeightsInto(net, "model.pt").
 //   auto logits = net->forward(tokens);                  // (B, 4, N) or (B, 4)
 #pragma once
 
@@ -79,6 +79,12 @@ struct EncoderImpl : torch::nn::Module {
   torch::Tensor FusedBlock(Block& block, const torch::Tensor& x);  // (R, D)
 };
 TORCH_MODULE(Encoder);
+
+// Linear layers as PyTorch's constructors draw them, but for what a board makes plain: a cell's
+// embedding is that of its row plus that of its column, a tile's has a part that grows with its
+// rank, and keys begin as queries, so that a head looks at equal tiles and at cells in line first.
+// From a start without this the network takes many thousand steps to find neighbours.
+void InitEncoder(Encoder& net, uint64_t seed);
 
 // Fills the network from a .pt, a .safetensors or a folder with model.safetensors. A head of the
 // other kind is left out and the network's own stays as it is. Throws Error.

@@ -1,7 +1,5 @@
 #include "students/twenty48/net/trainee.h"
 
-#include "learn/weights.h"
-
 namespace kibitz::twenty48 {
 
 using torch::Tensor;
@@ -12,7 +10,7 @@ Twenty48Trainee::Twenty48Trainee(const TrainOptions& options)
       pack_(Pack::Open(options_.dataset.dataset_dir)),
       rows_(SelectRows(pack_, options_.dataset)),
       net_(options_.model) {
-  learn::InitWeights(*net_, options_.training.seed);
+  InitEncoder(net_, options_.training.seed);
   if (!options_.init.empty()) LoadWeightsInto(net_, options_.init);
 }
 
@@ -27,7 +25,8 @@ StreamOptions Twenty48Trainee::TrainingStream() const {
           .batch_size = options_.dataset.batch_size,
           .epochs = options_.training.num_epochs,
           .rotate = options_.dataset.rotate,
-          .flip = options_.dataset.flip};
+          .flip = options_.dataset.flip,
+          .canonical = options_.model.canonical_view};
 }
 
 Tensor Twenty48Trainee::Teach(const Batch& batch, Sums& sums) {
@@ -77,7 +76,8 @@ learn::NamedValues Twenty48Trainee::Validate() {
   if (rows_.validation.empty()) return {};
   const torch::NoGradGuard no_grad;
   // Drawn once for all: the same rows each time, from all games.
-  BatchStream stream(pack_, rows_.validation, {.seed = 0, .batch_size = 1024});
+  BatchStream stream(pack_, rows_.validation,
+                     {.seed = 0, .batch_size = 1024, .canonical = options_.model.canonical_view});
   Sums sums;
   while (sums.rows < static_cast<double>(options_.dataset.val_rows)) {
     const std::optional<Batch> batch = stream.Next();

@@ -6,6 +6,7 @@
 #include "games/twenty48/slide.h"
 #include "io/json_tree.h"
 #include "io/torch_file.h"
+#include "students/twenty48/augment.h"
 
 namespace kibitz::twenty48 {
 namespace {
@@ -81,14 +82,42 @@ Choice Player::ChoiceOf(const Board& board, const float* logits) const {
   return choice;
 }
 
+namespace {
+
+// The choice for a board of which the network saw a view.
+Choice TurnedBack(const Choice& seen, const View& view) {
+  const std::array<uint8_t, 4> map = MoveMap(view);
+  Choice choice;
+  for (Move move : kMoves) {
+    const size_t there = map[static_cast<size_t>(move)];
+    choice.scores[static_cast<size_t>(move)] = seen.scores[there];
+    choice.legal |= (seen.legal >> there & 1U) << IndexOf(move);
+    if (there == static_cast<size_t>(seen.best)) choice.best = move;
+  }
+  return choice;
+}
+
+}  // namespace
+
 std::vector<Choice> Player::Choose(std::span<const Board> boards) {
   const auto answers = static_cast<size_t>(model_.answers());
+  const bool canonical = config().canonical_view;
+  std::vector<View> views;
+  std::vector<Board> turned;
+  if (canonical) {
+    for (const Board& board : boards) {
+      views.push_back(CanonicalView(board));
+      turned.push_back(Seen(board, views.back()));
+    }
+    boards = turned;
+  }
   logits_.resize(boards.size() * answers);
   model_.Answer(boards, logits_.data());
   std::vector<Choice> choices;
   choices.reserve(boards.size());
   for (size_t i = 0; i < boards.size(); ++i) {
     choices.push_back(ChoiceOf(boards[i], logits_.data() + i * answers));
+    if (canonical) choices.back() = TurnedBack(choices.back(), views[i]);
   }
   return choices;
 }
