@@ -160,7 +160,7 @@ void BenchPlay(Bench& bench, Encoder& net, const std::vector<Position>& position
   const torch::Tensor ids = twenty48::TokenTensor(tokens);
   const std::string folder = WriteModel(net);
   for (nn::Precision precision : {nn::Precision::kInt8, nn::Precision::kF32}) {
-    twenty48::Player player(folder, {.model = {.precision = precision}, .rule = {}, .binning = {}});
+    twenty48::Player player(folder, {.model = {.precision = precision}});
     Signature signature;
     for (const twenty48::Choice& choice : player.Choose(boards)) {
       signature.Add(static_cast<uint64_t>(choice.best));

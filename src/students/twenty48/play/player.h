@@ -20,9 +20,9 @@ namespace kibitz::twenty48 {
 enum class BinnedRule { kBestBin, kExpected };
 
 struct PlayerOptions {
-  ModelOptions model;
+  ModelOptions model = {};
   BinnedRule rule = BinnedRule::kBestBin;
-  BinningOptions binning;  // Of the bins' middles; a checkpoint's own wins.
+  BinningOptions binning = {};  // Of the bins' middles; a checkpoint's own wins.
 };
 Fields FieldsOf(PlayerOptions& options);
 
