@@ -32,11 +32,11 @@ Fields FieldsOf(EvalOptions& options) {
   Fields fields;
   fields.Add("model", options.model, "network to measure: a checkpoint, or a model's folder",
              {.metavar = "PATH"});
-  fields.Add(
-      "oracle", options.oracle,
-      "the expectimax's judge, 'heuristic' or the file of an n-tuple network: measured itself "
-      "without --model, else what the network is compared with",
-      {.metavar = "FILE"});
+  fields.Add("oracle", options.oracle,
+             "the expectimax's judge, 'heuristic', 'snake' or the file of an n-tuple network: "
+             "measured itself "
+             "without --model, else what the network is compared with",
+             {.metavar = "FILE"});
   fields.Add("depth", options.depth, "moves the oracle looks ahead", {.min = 1, .max = 8});
   fields.Add("games", options.games.games, "games to play", {.min = 1});
   fields.Add("seed", options.games.seed, "of the games' chance");

@@ -38,7 +38,8 @@ Fields FieldsOf(GenerateOptions& options) {
              {.required = true, .metavar = "DIR"});
   fields.Add("games", options.games, "games in all", {.min = 1});
   fields.Add("first", options.first, "number of the first game", {.min = 0});
-  fields.Add("tables", options.tables, "n-tuple network to judge boards with; else the heuristic",
+  fields.Add("tables", options.tables,
+             "judge of boards: the file of an n-tuple network, 'snake', or 'heuristic'",
              {.metavar = "FILE"});
   fields.Add("threads", options.threads, "games played at a time; 0: one a core",
              {.min = 0, .max = 1024});

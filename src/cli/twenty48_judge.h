@@ -8,7 +8,7 @@
 
 namespace kibitz::cli {
 
-// "" or "heuristic", or the file of an n-tuple network. Throws Error.
+// "" or "heuristic", "snake", or the file of an n-tuple network. Throws Error.
 std::unique_ptr<oracles::AfterstateValue> OpenJudge(const std::string& tables);
 
 }  // namespace kibitz::cli

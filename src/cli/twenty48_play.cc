@@ -39,7 +39,7 @@ Fields FieldsOf(PlayOptions& options) {
   fields.Add("model", options.model, "network that plays: a checkpoint, or a model's folder",
              {.metavar = "PATH"});
   fields.Add("oracle", options.oracle,
-             "or the expectimax: 'heuristic', or the file of an n-tuple network",
+             "or the expectimax: 'heuristic', 'snake', or the file of an n-tuple network",
              {.metavar = "FILE"});
   fields.Add("depth", options.depth, "moves the oracle looks ahead", {.min = 1, .max = 8});
   fields.Add("seed", options.seed, "of the game's chance");
