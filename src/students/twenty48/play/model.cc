@@ -14,7 +14,7 @@ namespace kibitz::twenty48 {
 namespace {
 
 // Boards that go through the layers together: their rows stay in cache.
-constexpr int64_t kBoardsOfPass = 72;
+constexpr int64_t kBoardsOfPass = 12;
 
 NetConfig ReadConfig(const std::string& path) {
   const std::optional<NetConfig> config = ConfigOf(path);
@@ -81,7 +81,8 @@ void Model::ReadLayer(const io::StateDict& weights, int index, nn::Precision pre
       read("mlp.w_gate.weight", f, d), read("mlp.w_up.weight", f, d), f, d, precision);
   const std::vector<float> down = read("mlp.w_down.weight", d, f);
   const auto linear = [&](std::span<const float> weight, int64_t outputs, int64_t inputs) {
-    return nn::Linear({.weight = weight, .outputs = outputs, .inputs = inputs}, precision);
+    return nn::Linear({.weight = weight, .outputs = outputs, .inputs = inputs, .coarse = true},
+                      precision);
   };
   hidden_columns_ = nn::SwiGluOutputs(f, precision) / 2;
   layers_.push_back({.attention_norm = read("attn_norm.weight", d, 0),
@@ -122,20 +123,20 @@ size_t Model::memory_bytes() const {
   return bytes;
 }
 
-void Model::Attend(const Layer& layer, int64_t rows) {
+void Model::Attend(const Layer& layer, int64_t rows, Workspace& space) const {
   const int64_t d = config_.hidden_size;
   const int64_t e = config_.head_width();
   const int64_t kv = config_.kv_heads() * e;
   const int64_t row = d + 2 * kv;
   const auto epsilon = static_cast<float>(config_.layer_norm_eps);
-  packed_.Pack(team_, rows, layer.qkv, [&](int64_t i, float* out) {
-    nn::RmsNorm(x_.data() + i * d, layer.attention_norm, out, epsilon);
+  space.packed.Pack(space.alone, rows, layer.qkv, [&](int64_t i, float* out) {
+    nn::RmsNorm(space.x.data() + i * d, layer.attention_norm, out, epsilon);
   });
-  layer.qkv.Run(team_, packed_, {.to = qkv_.data(), .row = row});
-  team_.Run(rows / kCells, [&](int64_t board) {
-    std::vector<float> turned(static_cast<size_t>(e * kCells));
-    std::array<float, size_t{kCells} * kCells> shares;
-    const float* qkv = qkv_.data() + board * kCells * row;
+  layer.qkv.Run(space.alone, space.packed, {.to = space.qkv.data(), .row = row});
+  std::vector<float> turned(static_cast<size_t>(e * kCells));
+  std::array<float, size_t{kCells} * kCells> shares;
+  for (int64_t board = 0; board < rows / kCells; ++board) {
+    const float* qkv = space.qkv.data() + board * kCells * row;
     for (int64_t head = 0; head < config_.num_attention_heads; ++head) {
       const float* k = qkv + d + head % config_.kv_heads() * e;
       nn::AttendBlock({.q = qkv + head * e,
@@ -143,80 +144,103 @@ void Model::Attend(const Layer& layer, int64_t rows) {
                        .k = k,
                        .v = k + kv,
                        .kv_row = row,
-                       .out = mixed_.data() + board * kCells * d + head * e,
+                       .out = space.mixed.data() + board * kCells * d + head * e,
                        .out_row = d},
                       kCells, e, shares.data(), turned.data());
     }
+  }
+  space.packed.Pack(space.alone, rows, layer.output, [&](int64_t i, float* out) {
+    std::copy_n(space.mixed.data() + i * d, d, out);
   });
-  packed_.Pack(team_, rows, layer.output,
-               [&](int64_t i, float* out) { std::copy_n(mixed_.data() + i * d, d, out); });
-  layer.output.Run(team_, packed_, {.to = x_.data(), .row = d, .finish = nn::Finish::kAdd});
+  layer.output.Run(space.alone, space.packed,
+                   {.to = space.x.data(), .row = d, .finish = nn::Finish::kAdd});
 }
 
-void Model::FeedForward(const Layer& layer, int64_t rows) {
+void Model::FeedForward(const Layer& layer, int64_t rows, Workspace& space) const {
   const int64_t d = config_.hidden_size;
   const auto epsilon = static_cast<float>(config_.layer_norm_eps);
-  packed_.Pack(team_, rows, layer.gate_up, [&](int64_t i, float* out) {
-    nn::RmsNorm(x_.data() + i * d, layer.mlp_norm, out, epsilon);
+  space.packed.Pack(space.alone, rows, layer.gate_up, [&](int64_t i, float* out) {
+    nn::RmsNorm(space.x.data() + i * d, layer.mlp_norm, out, epsilon);
   });
-  layer.gate_up.Run(team_, packed_,
-                    {.to = hidden_.data(), .row = hidden_columns_, .finish = nn::Finish::kSwiGlu});
-  packed_.Pack(team_, rows, layer.down, [&](int64_t i, float* out) {
-    std::copy_n(hidden_.data() + i * hidden_columns_, config_.intermediate_size, out);
+  layer.gate_up.Run(
+      space.alone, space.packed,
+      {.to = space.hidden.data(), .row = hidden_columns_, .finish = nn::Finish::kSwiGlu});
+  space.packed.Pack(space.alone, rows, layer.down, [&](int64_t i, float* out) {
+    std::copy_n(space.hidden.data() + i * hidden_columns_, config_.intermediate_size, out);
   });
-  layer.down.Run(team_, packed_, {.to = x_.data(), .row = d, .finish = nn::Finish::kAdd});
+  layer.down.Run(space.alone, space.packed,
+                 {.to = space.x.data(), .row = d, .finish = nn::Finish::kAdd});
 }
 
-void Model::RunLayers(std::span<const Board> boards) {
+void Model::RunLayers(std::span<const Board> boards, Workspace& space) const {
   const int64_t d = config_.hidden_size;
-  const int64_t rows = static_cast<int64_t>(boards.size()) * kCells;
-  x_.Reserve(rows * d);
-  qkv_.Reserve(rows * (d + 2 * config_.kv_heads() * config_.head_width()));
-  mixed_.Reserve(rows * d);
-  hidden_.Reserve(rows * hidden_columns_);
+  const int64_t rows = std::ssize(boards) * kCells;
+  space.x.Reserve(rows * d);
+  space.qkv.Reserve(rows * (d + 2 * config_.kv_heads() * config_.head_width()));
+  space.mixed.Reserve(rows * d);
+  space.hidden.Reserve(rows * hidden_columns_);
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t cell = row % kCells;
     const int rank =
         std::min(boards[static_cast<size_t>(row / kCells)].Rank(static_cast<int>(cell)), 16);
     const float* token = tokens_.data() + rank * d;
     const float* position = positions_.data() + cell * d;
-    for (int64_t i = 0; i < d; ++i) x_[row * d + i] = token[i] + position[i];
+    for (int64_t i = 0; i < d; ++i) space.x[row * d + i] = token[i] + position[i];
   }
   for (const Layer& layer : layers_) {
-    Attend(layer, rows);
-    FeedForward(layer, rows);
+    Attend(layer, rows, space);
+    FeedForward(layer, rows, space);
   }
+}
+
+void Model::ForChunks(std::span<const Board> boards,
+                      const std::function<void(std::span<const Board>, int64_t, Workspace&)>& run) {
+  const int64_t chunks = (std::ssize(boards) + kBoardsOfPass - 1) / kBoardsOfPass;
+  team_.Run(chunks, [&](int64_t chunk) {
+    std::unique_ptr<Workspace> space;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        space = std::move(free_.back());
+        free_.pop_back();
+      }
+    }
+    if (!space) space = std::make_unique<Workspace>();
+    const auto begin = static_cast<size_t>(chunk * kBoardsOfPass);
+    const size_t count = std::min<size_t>(kBoardsOfPass, boards.size() - begin);
+    run(boards.subspan(begin, count), static_cast<int64_t>(begin), *space);
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(space));
+  });
 }
 
 void Model::Hidden(std::span<const Board> boards, float* hidden) {
   const int64_t d = config_.hidden_size;
-  RunLayers(boards);
-  const int64_t rows = static_cast<int64_t>(boards.size()) * kCells;
-  for (int64_t row = 0; row < rows; ++row) {
-    nn::RmsNorm(x_.data() + row * d, final_norm_, hidden + row * d,
-                static_cast<float>(config_.layer_norm_eps));
-  }
+  ForChunks(boards, [&](std::span<const Board> some, int64_t begin, Workspace& space) {
+    RunLayers(some, space);
+    for (int64_t row = 0; row < std::ssize(some) * kCells; ++row) {
+      nn::RmsNorm(space.x.data() + row * d, final_norm_, hidden + (begin * kCells + row) * d,
+                  static_cast<float>(config_.layer_norm_eps));
+    }
+  });
 }
 
 void Model::Answer(std::span<const Board> boards, float* logits) {
   const int64_t d = config_.hidden_size;
   const auto epsilon = static_cast<float>(config_.layer_norm_eps);
-  for (size_t begin = 0; begin < boards.size(); begin += kBoardsOfPass) {
-    const std::span<const Board> some =
-        boards.subspan(begin, std::min<size_t>(kBoardsOfPass, boards.size() - begin));
-    RunLayers(some);
-    const auto count = static_cast<int64_t>(some.size());
-    packed_.Pack(team_, count, heads_, [&](int64_t board, float* out) {
-      std::vector<float> normed(static_cast<size_t>(d));
+  ForChunks(boards, [&](std::span<const Board> some, int64_t begin, Workspace& space) {
+    RunLayers(some, space);
+    std::vector<float> normed(static_cast<size_t>(d));
+    space.packed.Pack(space.alone, std::ssize(some), heads_, [&](int64_t board, float* out) {
       std::fill_n(out, d, 0.0F);
       for (int64_t cell = 0; cell < kCells; ++cell) {
-        nn::RmsNorm(x_.data() + (board * kCells + cell) * d, final_norm_, normed.data(), epsilon);
+        nn::RmsNorm(space.x.data() + (board * kCells + cell) * d, final_norm_, normed.data(),
+                    epsilon);
         for (int64_t i = 0; i < d; ++i) out[i] += normed[static_cast<size_t>(i)] / kCells;
       }
     });
-    heads_.Run(team_, packed_,
-               {.to = logits + static_cast<int64_t>(begin) * answers(), .row = answers()});
-  }
+    heads_.Run(space.alone, space.packed, {.to = logits + begin * answers(), .row = answers()});
+  });
 }
 
 }  // namespace kibitz::twenty48

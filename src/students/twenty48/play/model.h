@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -58,10 +60,23 @@ class Model {
 
   void ReadLayer(const io::StateDict& weights, int index, nn::Precision precision);
   void ReadHeads(const io::StateDict& weights);
-  // Rows of some boards through all layers, into x_.
-  void RunLayers(std::span<const Board> boards);
-  void Attend(const Layer& layer, int64_t rows);
-  void FeedForward(const Layer& layer, int64_t rows);
+  // What a few boards need on their way through the layers. Each thread takes boards of its own all
+  // the way: threads meet once a call, not once a product.
+  struct Workspace {
+    nn::Team alone{1};
+    nn::PackedRows packed;
+    nn::AlignedArray<float> x;       // (R, D)
+    nn::AlignedArray<float> qkv;     // (R, D + 2 kv)
+    nn::AlignedArray<float> mixed;   // (R, D)
+    nn::AlignedArray<float> hidden;  // (R, F, padded)
+  };
+
+  void RunLayers(std::span<const Board> boards, Workspace& space) const;
+  void Attend(const Layer& layer, int64_t rows, Workspace& space) const;
+  void FeedForward(const Layer& layer, int64_t rows, Workspace& space) const;
+  // Calls run(boards, first board, workspace) for all boards, a few at a time, on the team.
+  void ForChunks(std::span<const Board> boards,
+                 const std::function<void(std::span<const Board>, int64_t, Workspace&)>& run);
 
   NetConfig config_;
   nn::Team team_;
@@ -71,11 +86,8 @@ class Model {
   std::vector<float> final_norm_;
   nn::Linear heads_;  // In f32: they are small, and say the last word.
   int64_t hidden_columns_ = 0;
-  nn::PackedRows packed_;
-  nn::AlignedArray<float> x_;       // (R, D)
-  nn::AlignedArray<float> qkv_;     // (R, D + 2 kv)
-  nn::AlignedArray<float> mixed_;   // (R, D)
-  nn::AlignedArray<float> hidden_;  // (R, F, padded)
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Workspace>> free_;  // Guarded by mutex_.
 };
 
 }  // namespace kibitz::twenty48
