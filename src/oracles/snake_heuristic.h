@@ -1,6 +1,5 @@
 // A judge with one plan: the largest tile in a corner, the others in falling order along a snake
-// through the rows. Weaker than the other judges, but its play has a reason that shows on the
-// board: a small student learns it in minutes.
+// through the rows.
 #pragma once
 
 #include <array>

@@ -83,7 +83,6 @@ TORCH_MODULE(Encoder);
 // Linear layers as PyTorch's constructors draw them, but for what a board makes plain: a cell's
 // embedding is that of its row plus that of its column, a tile's has a part that grows with its
 // rank, and keys begin as queries, so that a head looks at equal tiles and at cells in line first.
-// From a start without this the network takes many thousand steps to find neighbours.
 void InitEncoder(Encoder& net, uint64_t seed);
 
 // Fills the network from a .pt, a .safetensors or a folder with model.safetensors. A head of the
