@@ -39,9 +39,9 @@ double FmaLoop(int64_t rounds) {
 
 }  // namespace
 
-double MeasurePeak() {
+double MeasurePeak(int rounds) {
   double peak = 0;
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     std::vector<double> rates(static_cast<size_t>(HardwareThreads()));
     std::vector<std::thread> threads;
     for (double& rate : rates) threads.emplace_back([&rate] { rate = FmaLoop(60'000'000); });

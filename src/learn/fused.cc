@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "learn/parallel.h"
-#include "learn/transformer.h"
 #include "nn/lanes.h"
 
 namespace kibitz::learn {
@@ -44,7 +43,8 @@ float Dot(const float* a, const float* b, int64_t size) {
 }
 
 struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& scale_in) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& scale_in,
+                        double epsilon) {
     const Tensor x = Plain(x_in);
     const Tensor scale = Plain(scale_in);
     const int64_t width = x.size(1);
@@ -58,7 +58,7 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
       for (int64_t row = begin; row < end; ++row) {
         const float* in = from + row * width;
         const float mean = Dot(in, in, width) / static_cast<float>(width);
-        factors[row] = 1 / std::sqrt(mean + static_cast<float>(kRmsEpsilon));
+        factors[row] = 1 / std::sqrt(mean + static_cast<float>(epsilon));
         for (int64_t i = 0; i < width; ++i) to[row * width + i] = in[i] * factors[row] * scales[i];
       }
     });
@@ -97,7 +97,7 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
         }
       }
     });
-    return {dx, partial.sum(0)};
+    return {dx, partial.sum(0), Tensor()};
   }
 };
 
@@ -260,8 +260,8 @@ struct AddProjectedFunction : torch::autograd::Function<AddProjectedFunction> {
 
 }  // namespace
 
-Tensor FusedRmsNorm(const Tensor& x, const Tensor& scale) {
-  return RmsNormFunction::apply(x, scale);
+Tensor FusedRmsNorm(const Tensor& x, const Tensor& scale, double epsilon) {
+  return RmsNormFunction::apply(x, scale, epsilon);
 }
 
 Tensor FusedSwiGlu(const Tensor& gate, const Tensor& up) { return SwiGluFunction::apply(gate, up); }

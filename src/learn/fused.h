@@ -7,10 +7,13 @@
 
 #include <vector>
 
+#include "learn/transformer.h"
+
 namespace kibitz::learn {
 
 // x: (R, D); scale: (D).
-torch::Tensor FusedRmsNorm(const torch::Tensor& x, const torch::Tensor& scale);  // (R, D)
+torch::Tensor FusedRmsNorm(const torch::Tensor& x, const torch::Tensor& scale,
+                           double epsilon = kRmsEpsilon);  // (R, D)
 
 // silu(gate) * up; all (R, F).
 torch::Tensor FusedSwiGlu(const torch::Tensor& gate, const torch::Tensor& up);

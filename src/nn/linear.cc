@@ -14,7 +14,7 @@ namespace kibitz::nn {
 namespace {
 
 // Inputs of a panel that stay in the first cache while rows pass by.
-constexpr int64_t kDepth = 256;
+constexpr int64_t kDepth = 128;
 // Rows and panels of one piece of work.
 constexpr int64_t kBlockRows = 144;
 constexpr int64_t kBlockPanels = 4;
@@ -205,7 +205,7 @@ void Linear::PackFloats(const LinearWeights& weights) {
 
 void Linear::PackInt8(const LinearWeights& weights) {
   groups_ = DivideUp(inputs_, kInt8Group);
-  planes_ = inputs_ < kOnePlaneFrom ? 2 : 1;
+  planes_ = inputs_ < kOnePlaneFrom && !weights.coarse ? 2 : 1;
   numbers_ = AlignedArray<int8_t>::InLargePages(panels_ * groups_ * kInt8ColumnGroupBytes);
   scales_ = AlignedArray<float>(panels_ * groups_ * kInt8Columns);
   zeros_ = AlignedArray<int32_t>(panels_ * groups_ * kInt8Columns);

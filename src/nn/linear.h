@@ -25,6 +25,8 @@ struct LinearWeights {
   int64_t outputs = 0;                 // N
   int64_t inputs = 0;                  // K
   std::span<const float> bias = {};    // (N), or none.
+  // int8: round the inputs once, also where there are few of them; else those get a second plane.
+  bool coarse = false;
 };
 
 enum class Finish : uint8_t {

@@ -10,7 +10,6 @@
 namespace kibitz::nn {
 namespace {
 
-constexpr float kRmsEpsilon = 1e-6F;
 // Below this many rows a step between products is not worth waking the team.
 constexpr int64_t kFewRows = 8;
 
@@ -34,14 +33,14 @@ std::vector<float> Stacked(std::initializer_list<std::span<const float>> parts) 
 
 }  // namespace
 
-void RmsNorm(const float* x, std::span<const float> scale, float* out) {
+void RmsNorm(const float* x, std::span<const float> scale, float* out, float epsilon) {
   const auto width = static_cast<int64_t>(scale.size());
   Lanes squares{};
   int64_t i = 0;
   for (; i + kLanes <= width; i += kLanes) squares += Load(x + i) * Load(x + i);
   float sum = Sum(squares);
   for (; i < width; ++i) sum += x[i] * x[i];
-  const float factor = 1 / std::sqrt(sum / static_cast<float>(width) + kRmsEpsilon);
+  const float factor = 1 / std::sqrt(sum / static_cast<float>(width) + epsilon);
   for (i = 0; i < width; ++i) out[i] = x[i] * factor * scale[static_cast<size_t>(i)];
 }
 

@@ -42,8 +42,8 @@ struct Pass {
   std::vector<int64_t> wanted;  // Rows whose result is asked for, ascending.
 };
 
-// x / sqrt(mean(x^2) + 1e-6) * scale
-void RmsNorm(const float* x, std::span<const float> scale, float* out);
+// x / sqrt(mean(x^2) + epsilon) * scale
+void RmsNorm(const float* x, std::span<const float> scale, float* out, float epsilon = 1e-6F);
 
 class Transformer {
  public:

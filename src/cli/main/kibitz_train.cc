@@ -9,8 +9,8 @@ int main(int argc, char** argv) {
   kibitz::learn::WaitPassively(argv);
   kibitz::learn::KeepFreedMemory();
   const std::vector<std::string> words(argv + 1, argv + argc);
-  const std::vector<kibitz::cli::Command> commands = {kibitz::cli::TrainCheckHere(),
-                                                      kibitz::cli::DecoderPretrainHere(),
-                                                      kibitz::cli::DecoderFinetuneHere()};
+  const std::vector<kibitz::cli::Command> commands = {
+      kibitz::cli::TrainCheckHere(), kibitz::cli::DecoderPretrainHere(),
+      kibitz::cli::DecoderFinetuneHere(), kibitz::cli::Twenty48TrainHere()};
   return kibitz::cli::RunProgram("kibitz-train", commands, words);
 }

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/json_output.h"
+#include "cli/train/run_report.h"
 #include "cli/train/train_commands.h"
 #include "learn/loop.h"
 #include "learn/runtime.h"
@@ -41,20 +42,8 @@ void Announce(const TrainOptions& options, const decoder::DecoderTrainee& traine
           Gigabytes(decoder::EstimateMemory(options)));
 }
 
-Json ToJson(const learn::NamedValues& values) {
-  Json object = Json::object();
-  for (const auto& [name, value] : values) object[name] = value;
-  return object;
-}
-
-void PrintValues(std::string_view title, const learn::NamedValues& values) {
-  if (values.empty()) return;
-  fmt::print("{}\n", title);
-  for (const auto& [name, value] : values) fmt::print("  {:30}{:.6g}\n", name, value);
-}
-
-void PrintReport(const learn::RunReport& report, const decoder::DecoderTrainee& trainee,
-                 const Context& context) {
+void Tell(const learn::RunReport& report, const decoder::DecoderTrainee& trainee,
+          const Context& context) {
   Json skipped = Json::object();
   for (const decoder::Source* source : {trainee.games(), trainee.searches()}) {
     if (source == nullptr) continue;
@@ -62,34 +51,14 @@ void PrintReport(const learn::RunReport& report, const decoder::DecoderTrainee& 
       skipped[source->name() + ": " + reason] = tally.count;
     }
   }
-  const double peak = Gigabytes(PeakMemory());
   if (context.json) {
-    PrintJson({{"stopped", NameOf(report.why)},
-               {"resumed", report.resumed},
-               {"steps", report.steps},
-               {"steps_here", report.steps_here},
-               {"epoch", report.epoch},
-               {"seconds", report.seconds},
-               {"seconds_here", report.seconds_here},
-               {"tokens_per_second", report.units_per_second},
-               {"skipped_updates", report.skipped_updates},
-               {"peak_memory_gb", peak},
-               {"metrics", ToJson(report.last_metrics)},
-               {"validation", ToJson(report.last_validation)},
-               {"skipped_rows", skipped},
-               {"folder", report.folder},
-               {"checkpoint", report.checkpoint}});
+    PrintJson(ReportJson(report, "tokens", {{"skipped_rows", skipped}}));
     return;
   }
-  PrintValues("last metrics", report.last_metrics);
-  PrintValues("last validation", report.last_validation);
   for (const auto& [reason, count] : skipped.items()) {
     fmt::print("rows with something wrong: {} ({})\n", count.get<uint64_t>(), reason);
   }
-  fmt::print("{}: step {} (epoch {}), {} here, {} in all, {} tokens/s, {:.1f} GB at most\n",
-             NameOf(report.why), report.steps, report.epoch, HumanSeconds(report.seconds_here),
-             HumanSeconds(report.seconds), HumanCount(report.units_per_second), peak);
-  fmt::print("checkpoint {}\n", report.checkpoint);
+  PrintReport(report, "tokens");
 }
 
 int Train(TrainOptions options, const Context& context) {
@@ -104,7 +73,7 @@ int Train(TrainOptions options, const Context& context) {
                                                          .name = options.run_name,
                                                          .planned_steps = trainee.PlannedSteps(),
                                                          .fresh = options.fresh});
-  PrintReport(report, trainee, context);
+  Tell(report, trainee, context);
   return report.why == learn::Stopped::kInterrupted ? kExitInterrupted : 0;
 }
 

@@ -8,5 +8,6 @@ namespace kibitz::cli {
 Command TrainCheckHere();
 Command DecoderPretrainHere();
 Command DecoderFinetuneHere();
+Command Twenty48TrainHere();
 
 }  // namespace kibitz::cli

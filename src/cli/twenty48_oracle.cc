@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <string>
+
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "cli/commands.h"
+#include "cli/json_output.h"
+#include "oracles/ntuple_learning.h"
+
+namespace kibitz::cli {
+namespace {
+
+using oracles::NTupleLearner;
+using twenty48::Game;
+
+struct OracleOptions {
+  oracles::NTupleLearningOptions learning;
+  std::string out;
+  int64_t games = 100'000;
+  double max_seconds = 0;
+  int64_t save_every = 20'000;
+  std::string weights;
+};
+
+Fields FieldsOf(OracleOptions& options) {
+  Fields fields;
+  fields.Add("out", options.out, "file of the network; goes on with it where it is there",
+             {.required = true, .metavar = "FILE"});
+  fields.Add("games", options.games, "games to learn from, those before included", {.min = 1});
+  fields.Add("max_seconds", options.max_seconds, "save and stop after this time; 0: no limit",
+             {.min = 0});
+  fields.Add("save_every", options.save_every, "games between saves", {.min = 1});
+  fields.Add("weights", options.weights, "write the weights alone there at the end",
+             {.metavar = "FILE"});
+  fields.AddAll(FieldsOf(options.learning));
+  return fields;
+}
+
+NTupleLearner Open(const OracleOptions& options) {
+  if (!std::filesystem::exists(options.out)) return NTupleLearner(options.learning);
+  NTupleLearner learner = NTupleLearner::Load(options.out);
+  LogInfo("{}: going on after {} games", options.out, learner.games());
+  return learner;
+}
+
+// Of the last games.
+class Window {
+ public:
+  void Add(const Game& game) {
+    recent_.push_back(game);
+    if (recent_.size() > 1000) recent_.pop_front();
+  }
+  double MeanScore() const {
+    double sum = 0;
+    for (const Game& game : recent_) sum += static_cast<double>(game.score);
+    return recent_.empty() ? 0 : sum / static_cast<double>(recent_.size());
+  }
+  double Reached(int rank) const {
+    double count = 0;
+    for (const Game& game : recent_) count += game.board.MaxRank() >= rank ? 1 : 0;
+    return recent_.empty() ? 0 : count / static_cast<double>(recent_.size());
+  }
+  std::string Note() const {
+    return fmt::format("mean {:.0f}, 2048 {:.0f}%, 16384 {:.0f}%, 32768 {:.1f}%", MeanScore(),
+                       100 * Reached(11), 100 * Reached(14), 100 * Reached(15));
+  }
+
+ private:
+  std::deque<Game> recent_;
+};
+
+int Run(const OracleOptions& options, const Context& context) {
+  using Clock = std::chrono::steady_clock;
+  NTupleLearner learner = Open(options);
+  Window window;
+  const auto start = Clock::now();
+  const auto seconds = [start] {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  int64_t moves = 0;
+  Progress progress("games", static_cast<uint64_t>(options.games));
+  progress.Add(static_cast<uint64_t>(learner.games()));
+  while (learner.games() < options.games && !Interrupted() &&
+         (options.max_seconds == 0 || seconds() < options.max_seconds)) {
+    const Game game = learner.LearnGame();
+    window.Add(game);
+    moves += game.moves;
+    if (learner.games() % 100 == 0) progress.SetNote(window.Note());
+    progress.Add(1);
+    if (learner.games() % options.save_every == 0) learner.Save(options.out);
+  }
+  progress.Finish();
+  learner.Save(options.out);
+  if (!options.weights.empty()) learner.Save(options.weights, false);
+  const double rate = static_cast<double>(moves) / seconds();
+  if (context.json) {
+    PrintJson({{"games", learner.games()},
+               {"moves_per_second", rate},
+               {"mean_score", window.MeanScore()},
+               {"reached_2048", window.Reached(11)},
+               {"reached_16384", window.Reached(14)},
+               {"reached_32768", window.Reached(15)},
+               {"file", options.out}});
+  } else {
+    fmt::print("{} games; {:.0f} moves/s; the last 1000: {}\n", learner.games(), rate,
+               window.Note());
+  }
+  return Interrupted() ? kExitInterrupted : 0;
+}
+
+}  // namespace
+
+Command Twenty48Oracle() {
+  return MakeCommand<OracleOptions>(
+      {.name = "2048 oracle",
+       .group = "2048",
+       .summary = "teach the n-tuple network that 'generate' searches with, by its own games",
+       .details =
+           "Tables of numbers for patterns of cells learn how many points are still to come. The\n"
+           "file holds all that is needed to go on (1 GB with four patterns of six cells); Ctrl-C\n"
+           "saves and stops. --weights writes what playing needs, a third of it.",
+       .example = "kibitz 2048 oracle --out tables.safetensors --max-seconds 3600"},
+      Run);
+}
+
+}  // namespace kibitz::cli

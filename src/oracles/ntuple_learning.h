@@ -1,0 +1,71 @@
+// Teaching an n-tuple network by its own games: temporal differences of afterstates (Szubert and
+// Jaskowski, 2014), with a rate for every entry that falls where its corrections disagree
+// (temporal coherence, Beal and Smith, 1999).
+//
+//   NTupleLearner learner({.seed = 1});
+//   while (learner.games() < 100'000) Show(learner.LearnGame());
+//   learner.Save("tables.safetensors");   // Load() goes on from here, exactly.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/options.h"
+#include "games/twenty48/spawn.h"
+#include "oracles/huge_array.h"
+#include "oracles/ntuple.h"
+
+namespace kibitz::oracles {
+
+struct NTupleLearningOptions {
+  std::vector<std::string> patterns = DefaultPatterns();
+  uint64_t seed = 1;
+  double learning_rate = 1;
+  // Points that a board is worth before anything is known of it. Above 0 what is new attracts.
+  double optimism = 0;
+};
+Fields FieldsOf(NTupleLearningOptions& options);
+
+class NTupleLearner {
+ public:
+  explicit NTupleLearner(const NTupleLearningOptions& options);
+  // Goes on with a file of Save(), with the options it was made with. Throws Error, also for a file
+  // with weights alone.
+  static NTupleLearner Load(const std::string& path);
+
+  // Plays the next game to its end and learns from it. Chance depends on the seed and the game's
+  // number alone.
+  twenty48::Game LearnGame();
+
+  int64_t games() const { return games_; }
+  const NTupleLearningOptions& options() const { return options_; }
+  const NTupleNetwork& network() const { return network_; }
+
+  // With `complete` all that Load needs; else the weights alone, a third of the size.
+  void Save(const std::string& path, bool complete = true) const;
+
+ private:
+  // Corrections of an entry: their sum and the sum of their sizes.
+  struct Coherence {
+    float sum = 0;
+    float size = 0;
+  };
+  struct Step {
+    uint64_t afterstate = 0;
+    int32_t points = 0;  // Of the move that led there.
+  };
+
+  twenty48::Game Play();
+  void LearnFromSteps();
+  // Adds to the afterstate's value, and tells what it is now.
+  float Correct(uint64_t afterstate, float error);
+
+  NTupleLearningOptions options_;
+  NTupleNetwork network_;
+  std::vector<HugeArray<Coherence>> coherence_;  // As the network's tables.
+  int64_t games_ = 0;
+  std::vector<Step> steps_;  // Of the game being played.
+};
+
+}  // namespace kibitz::oracles

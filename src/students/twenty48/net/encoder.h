@@ -1,0 +1,95 @@
+// The 2048 network: sixteen tiles as tokens, a transformer over them, the mean of what comes out,
+// and heads on that. Letters: B boards, R = 16 B rows, D width, F hidden width, N bins.
+//
+//   Encoder net(config);
+//   InitEncoder(net, seed);                               // Or LoadWeightsInto(net, "model.pt").
+//   auto logits = net->forward(tokens);                  // (B, 4, N) or (B, 4)
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "students/twenty48/net_config.h"
+
+namespace kibitz::twenty48 {
+
+// x / sqrt(mean(x^2) + eps) * weight.
+struct NormImpl : torch::nn::Module {
+  NormImpl(int64_t width, double epsilon);
+  torch::Tensor forward(const torch::Tensor& x);
+
+  double epsilon;
+  torch::Tensor weight;  // (D)
+};
+TORCH_MODULE(Norm);
+
+struct AttentionImpl : torch::nn::Module {
+  explicit AttentionImpl(const NetConfig& config);
+
+  torch::nn::Linear wq = nullptr;  // Without biases, as all in a block.
+  torch::nn::Linear wk = nullptr;
+  torch::nn::Linear wv = nullptr;
+  torch::nn::Linear wo = nullptr;
+};
+TORCH_MODULE(Attention);
+
+struct MlpImpl : torch::nn::Module {
+  explicit MlpImpl(const NetConfig& config);
+
+  torch::nn::Linear w_gate = nullptr;  // (F, D)
+  torch::nn::Linear w_up = nullptr;    // (F, D)
+  torch::nn::Linear w_down = nullptr;  // (D, F)
+};
+TORCH_MODULE(Mlp);
+
+struct BlockImpl : torch::nn::Module {
+  explicit BlockImpl(const NetConfig& config);
+
+  Norm attn_norm = nullptr;
+  Attention attn = nullptr;
+  Norm mlp_norm = nullptr;
+  Mlp mlp = nullptr;
+};
+TORCH_MODULE(Block);
+
+// Which form computes: ordinary autograd, or the fused functions of learn (CPU, f32).
+enum class Form { kPlain, kFused };
+
+struct EncoderImpl : torch::nn::Module {
+  explicit EncoderImpl(const NetConfig& config);
+
+  // After the final norm. tokens: (B, 16), int64.
+  torch::Tensor Hidden(const torch::Tensor& tokens, Form form);  // (B, 16, D)
+  // The heads' answers: (B, 4, N), or (B, 4) of a policy.
+  torch::Tensor forward(const torch::Tensor& tokens, Form form = Form::kFused);
+
+  const NetConfig config;
+  torch::nn::Embedding tok_emb = nullptr;
+  torch::nn::Embedding positions = nullptr;  // pos_emb.pos_emb in files.
+  torch::nn::ModuleList blocks = nullptr;    // Of Block.
+  Norm final_ln = nullptr;
+  torch::nn::ModuleList ev_heads = nullptr;  // Four Linear(D, N), by IndexOf(move) ...
+  torch::nn::Linear policy_head = nullptr;   // ... or one Linear(D, 4).
+
+ private:
+  torch::Tensor PlainBlock(Block& block, const torch::Tensor& x);  // (R, D)
+  torch::Tensor FusedBlock(Block& block, const torch::Tensor& x);  // (R, D)
+};
+TORCH_MODULE(Encoder);
+
+// Linear layers as PyTorch's constructors draw them, but for what a board makes plain: a cell's
+// embedding is that of its row plus that of its column, a tile's has a part that grows with its
+// rank, and keys begin as queries, so that a head looks at equal tiles and at cells in line first.
+void InitEncoder(Encoder& net, uint64_t seed);
+
+// Fills the network from a .pt, a .safetensors or a folder with model.safetensors. A head of the
+// other kind is left out and the network's own stays as it is. Throws Error.
+void LoadWeightsInto(Encoder& net, const std::string& path);
+
+// Ranks as a tensor, (B, 16) int64.
+torch::Tensor TokenTensor(const std::vector<uint8_t>& tokens);
+
+}  // namespace kibitz::twenty48

@@ -1,0 +1,50 @@
+// The sizes of a 2048 network, as config.json beside its weights and the config files' `model`
+// section name them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/options.h"
+
+namespace kibitz::twenty48 {
+
+// Four heads over bins of values, one a move, or one head over the four moves.
+enum class HeadType { kBinnedEv, kActionPolicy };
+
+struct NetConfig {
+  int input_vocab_size = 17;                  // Ranks 0 to 16.
+  std::optional<int64_t> output_n_bins = 12;  // Of the binned heads; a policy has none.
+  int hidden_size = 128;
+  int num_hidden_layers = 5;
+  int num_attention_heads = 4;
+  std::optional<int64_t> num_key_value_heads;  // A divisor of the heads; nothing: as many.
+  int intermediate_size = 352;                 // Hidden width of the MLP.
+  double layer_norm_eps = 1e-5;
+  int max_position_embeddings = 16;
+  HeadType head_type = HeadType::kBinnedEv;
+  // Boards are turned and mirrored to their CanonicalView (augment.h) before the network sees them.
+  bool canonical_view = false;
+  // Of other programs that read the file; nothing is dropped here.
+  double dropout_prob = 0;
+  double attention_dropout_prob = 0;
+
+  int kv_heads() const {
+    return num_key_value_heads ? static_cast<int>(*num_key_value_heads) : num_attention_heads;
+  }
+  int bins() const { return static_cast<int>(output_n_bins.value_or(0)); }
+  int head_width() const { return hidden_size / num_attention_heads; }
+};
+Fields FieldsOf(NetConfig& config);
+
+// Throws Error::Usage when the sizes do not fit each other.
+void CheckConfig(const NetConfig& config);
+// Numbers of the network.
+uint64_t CountParameters(const NetConfig& config);
+
+// The config that belongs to weights: config.json beside a .safetensors file or in the folder, or
+// the one a .pt checkpoint holds. Nothing when there is none. Throws Error.
+std::optional<NetConfig> ConfigOf(const std::string& weights);
+
+}  // namespace kibitz::twenty48

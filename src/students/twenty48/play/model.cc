@@ -1,0 +1,246 @@
+#include "students/twenty48/play/model.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "io/safetensors.h"
+#include "io/state_dict.h"
+#include "io/torch_file.h"
+#include "nn/block_attention.h"
+#include "nn/transformer.h"
+
+namespace kibitz::twenty48 {
+namespace {
+
+// Boards that go through the layers together: their rows stay in cache.
+constexpr int64_t kBoardsOfPass = 12;
+
+NetConfig ReadConfig(const std::string& path) {
+  const std::optional<NetConfig> config = ConfigOf(path);
+  if (!config) {
+    throw Error(
+        "{}: does not say its sizes; expected a config.json beside it, or a checkpoint of "
+        "'kibitz 2048 train'",
+        path);
+  }
+  CheckConfig(*config);
+  return *config;
+}
+
+io::StateDict ReadWeights(const std::string& path) {
+  namespace fs = std::filesystem;
+  const std::string file =
+      fs::is_directory(path) ? (fs::path(path) / "model.safetensors").string() : path;
+  if (file.ends_with(".pt")) return io::StateDict::From(io::ReadPt(file), file);
+  return {io::ReadSafetensors(file).tensors, file};
+}
+
+std::vector<float> Floats(const io::StateDict& weights, const std::string& name, int64_t rows,
+                          int64_t columns) {
+  const io::Tensor& tensor = weights.Get(name);
+  const std::vector<int64_t> expected =
+      columns == 0 ? std::vector<int64_t>{rows} : std::vector<int64_t>{rows, columns};
+  if (tensor.shape != expected) {
+    throw Error("{} is {}, expected {}; is the config the file's?", name,
+                io::ShapeText(tensor.shape), io::ShapeText(expected));
+  }
+  return io::ToFloats(tensor);
+}
+
+void Append(std::vector<float>& to, const std::vector<float>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+Model::Model(const std::string& path, const ModelOptions& options)
+    : config_(ReadConfig(path)), team_(options.threads) {
+  const io::StateDict weights = ReadWeights(path);
+  const int64_t d = config_.hidden_size;
+  tokens_ = Floats(weights, "tok_emb.weight", config_.input_vocab_size, d);
+  positions_ = Floats(weights, "pos_emb.pos_emb.weight", config_.max_position_embeddings, d);
+  for (int i = 0; i < config_.num_hidden_layers; ++i) ReadLayer(weights, i, options.precision);
+  final_norm_ = Floats(weights, "final_ln.weight", d, 0);
+  ReadHeads(weights);
+}
+
+void Model::ReadLayer(const io::StateDict& weights, int index, nn::Precision precision) {
+  const std::string block = fmt::format("blocks.{}.", index);
+  const int64_t d = config_.hidden_size;
+  const int64_t f = config_.intermediate_size;
+  const int64_t kv = int64_t{config_.kv_heads()} * config_.head_width();
+  const auto read = [&](const std::string& name, int64_t rows, int64_t columns) {
+    return Floats(weights, block + name, rows, columns);
+  };
+  std::vector<float> qkv = read("attn.wq.weight", d, d);
+  Append(qkv, read("attn.wk.weight", kv, d));
+  Append(qkv, read("attn.wv.weight", kv, d));
+  const std::vector<float> output = read("attn.wo.weight", d, d);
+  const nn::AlignedArray<float> gate_up = nn::InterleaveSwiGlu(
+      read("mlp.w_gate.weight", f, d), read("mlp.w_up.weight", f, d), f, d, precision);
+  const std::vector<float> down = read("mlp.w_down.weight", d, f);
+  const auto linear = [&](std::span<const float> weight, int64_t outputs, int64_t inputs) {
+    return nn::Linear({.weight = weight, .outputs = outputs, .inputs = inputs, .coarse = true},
+                      precision);
+  };
+  hidden_columns_ = nn::SwiGluOutputs(f, precision) / 2;
+  layers_.push_back({.attention_norm = read("attn_norm.weight", d, 0),
+                     .mlp_norm = read("mlp_norm.weight", d, 0),
+                     .qkv = linear(qkv, d + 2 * kv, d),
+                     .output = linear(output, d, d),
+                     .gate_up = linear({gate_up.data(), static_cast<size_t>(gate_up.size())},
+                                       2 * hidden_columns_, d),
+                     .down = linear(down, d, f)});
+}
+
+void Model::ReadHeads(const io::StateDict& weights) {
+  const int64_t d = config_.hidden_size;
+  std::vector<float> weight;
+  std::vector<float> bias;
+  if (config_.head_type == HeadType::kActionPolicy) {
+    weight = Floats(weights, "policy_head.weight", 4, d);
+    bias = Floats(weights, "policy_head.bias", 4, 0);
+  } else {
+    for (int move = 0; move < 4; ++move) {
+      const std::string head = fmt::format("ev_heads.{}.", move);
+      Append(weight, Floats(weights, head + "weight", config_.bins(), d));
+      Append(bias, Floats(weights, head + "bias", config_.bins(), 0));
+    }
+  }
+  const auto answers = static_cast<int64_t>(bias.size());
+  heads_ = nn::Linear({.weight = weight, .outputs = answers, .inputs = d, .bias = bias},
+                      nn::Precision::kF32);
+}
+
+size_t Model::memory_bytes() const {
+  size_t bytes = heads_.memory_bytes();
+  for (const Layer& layer : layers_) {
+    for (const nn::Linear* linear : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
+      bytes += linear->memory_bytes();
+    }
+  }
+  return bytes;
+}
+
+void Model::Attend(const Layer& layer, int64_t rows, Workspace& space) const {
+  const int64_t d = config_.hidden_size;
+  const int64_t e = config_.head_width();
+  const int64_t kv = config_.kv_heads() * e;
+  const int64_t row = d + 2 * kv;
+  const auto epsilon = static_cast<float>(config_.layer_norm_eps);
+  space.packed.Pack(space.alone, rows, layer.qkv, [&](int64_t i, float* out) {
+    nn::RmsNorm(space.x.data() + i * d, layer.attention_norm, out, epsilon);
+  });
+  layer.qkv.Run(space.alone, space.packed, {.to = space.qkv.data(), .row = row});
+  std::vector<float> turned(static_cast<size_t>(e * kCells));
+  std::array<float, size_t{kCells} * kCells> shares;
+  for (int64_t board = 0; board < rows / kCells; ++board) {
+    const float* qkv = space.qkv.data() + board * kCells * row;
+    for (int64_t head = 0; head < config_.num_attention_heads; ++head) {
+      const float* k = qkv + d + head % config_.kv_heads() * e;
+      nn::AttendBlock({.q = qkv + head * e,
+                       .q_row = row,
+                       .k = k,
+                       .v = k + kv,
+                       .kv_row = row,
+                       .out = space.mixed.data() + board * kCells * d + head * e,
+                       .out_row = d},
+                      kCells, e, shares.data(), turned.data());
+    }
+  }
+  space.packed.Pack(space.alone, rows, layer.output, [&](int64_t i, float* out) {
+    std::copy_n(space.mixed.data() + i * d, d, out);
+  });
+  layer.output.Run(space.alone, space.packed,
+                   {.to = space.x.data(), .row = d, .finish = nn::Finish::kAdd});
+}
+
+void Model::FeedForward(const Layer& layer, int64_t rows, Workspace& space) const {
+  const int64_t d = config_.hidden_size;
+  const auto epsilon = static_cast<float>(config_.layer_norm_eps);
+  space.packed.Pack(space.alone, rows, layer.gate_up, [&](int64_t i, float* out) {
+    nn::RmsNorm(space.x.data() + i * d, layer.mlp_norm, out, epsilon);
+  });
+  layer.gate_up.Run(
+      space.alone, space.packed,
+      {.to = space.hidden.data(), .row = hidden_columns_, .finish = nn::Finish::kSwiGlu});
+  space.packed.Pack(space.alone, rows, layer.down, [&](int64_t i, float* out) {
+    std::copy_n(space.hidden.data() + i * hidden_columns_, config_.intermediate_size, out);
+  });
+  layer.down.Run(space.alone, space.packed,
+                 {.to = space.x.data(), .row = d, .finish = nn::Finish::kAdd});
+}
+
+void Model::RunLayers(std::span<const Board> boards, Workspace& space) const {
+  const int64_t d = config_.hidden_size;
+  const int64_t rows = std::ssize(boards) * kCells;
+  space.x.Reserve(rows * d);
+  space.qkv.Reserve(rows * (d + 2 * config_.kv_heads() * config_.head_width()));
+  space.mixed.Reserve(rows * d);
+  space.hidden.Reserve(rows * hidden_columns_);
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t cell = row % kCells;
+    const int rank =
+        std::min(boards[static_cast<size_t>(row / kCells)].Rank(static_cast<int>(cell)), 16);
+    const float* token = tokens_.data() + rank * d;
+    const float* position = positions_.data() + cell * d;
+    for (int64_t i = 0; i < d; ++i) space.x[row * d + i] = token[i] + position[i];
+  }
+  for (const Layer& layer : layers_) {
+    Attend(layer, rows, space);
+    FeedForward(layer, rows, space);
+  }
+}
+
+void Model::ForChunks(std::span<const Board> boards,
+                      const std::function<void(std::span<const Board>, int64_t, Workspace&)>& run) {
+  const int64_t chunks = (std::ssize(boards) + kBoardsOfPass - 1) / kBoardsOfPass;
+  team_.Run(chunks, [&](int64_t chunk) {
+    std::unique_ptr<Workspace> space;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        space = std::move(free_.back());
+        free_.pop_back();
+      }
+    }
+    if (!space) space = std::make_unique<Workspace>();
+    const auto begin = static_cast<size_t>(chunk * kBoardsOfPass);
+    const size_t count = std::min<size_t>(kBoardsOfPass, boards.size() - begin);
+    run(boards.subspan(begin, count), static_cast<int64_t>(begin), *space);
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(space));
+  });
+}
+
+void Model::Hidden(std::span<const Board> boards, float* hidden) {
+  const int64_t d = config_.hidden_size;
+  ForChunks(boards, [&](std::span<const Board> some, int64_t begin, Workspace& space) {
+    RunLayers(some, space);
+    for (int64_t row = 0; row < std::ssize(some) * kCells; ++row) {
+      nn::RmsNorm(space.x.data() + row * d, final_norm_, hidden + (begin * kCells + row) * d,
+                  static_cast<float>(config_.layer_norm_eps));
+    }
+  });
+}
+
+void Model::Answer(std::span<const Board> boards, float* logits) {
+  const int64_t d = config_.hidden_size;
+  const auto epsilon = static_cast<float>(config_.layer_norm_eps);
+  ForChunks(boards, [&](std::span<const Board> some, int64_t begin, Workspace& space) {
+    RunLayers(some, space);
+    std::vector<float> normed(static_cast<size_t>(d));
+    space.packed.Pack(space.alone, std::ssize(some), heads_, [&](int64_t board, float* out) {
+      std::fill_n(out, d, 0.0F);
+      for (int64_t cell = 0; cell < kCells; ++cell) {
+        nn::RmsNorm(space.x.data() + (board * kCells + cell) * d, final_norm_, normed.data(),
+                    epsilon);
+        for (int64_t i = 0; i < d; ++i) out[i] += normed[static_cast<size_t>(i)] / kCells;
+      }
+    });
+    heads_.Run(space.alone, space.packed, {.to = logits + begin * answers(), .row = answers()});
+  });
+}
+
+}  // namespace kibitz::twenty48

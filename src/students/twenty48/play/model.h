@@ -1,0 +1,93 @@
+// The 2048 network as a player runs it: many boards in one product. Letters: B boards, R = 16 B
+// rows, D width, A answers (4, or 4 times the bins).
+//
+//   Model model("models/twenty48-small", {.precision = nn::Precision::kInt8});
+//   model.Answer(boards, logits);                      // (B, A)
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "games/twenty48/board.h"
+#include "nn/linear.h"
+#include "nn/precision.h"
+#include "nn/team.h"
+#include "students/twenty48/net_config.h"
+
+namespace kibitz::io {
+class StateDict;
+}
+
+namespace kibitz::twenty48 {
+
+struct ModelOptions {
+  nn::Precision precision = nn::Precision::kF32;
+  int threads = 0;  // 0: one for each core.
+};
+
+class Model {
+ public:
+  // A .pt checkpoint, a .safetensors file with config.json beside it, or the folder of both. Throws
+  // Error.
+  Model(const std::string& path, const ModelOptions& options);
+
+  const NetConfig& config() const { return config_; }
+  int threads() const { return team_.size(); }
+  int64_t answers() const { return heads_.outputs(); }
+  // Of packed weights.
+  size_t memory_bytes() const;
+
+  // The heads' logits, (B, A): move by move, bins of a move side by side. One call at a time.
+  void Answer(std::span<const Board> boards, float* logits);
+  // After the final norm, (B, 16, D): for tests.
+  void Hidden(std::span<const Board> boards, float* hidden);
+
+ private:
+  struct Layer {
+    std::vector<float> attention_norm;
+    std::vector<float> mlp_norm;
+    nn::Linear qkv;
+    nn::Linear output;
+    nn::Linear gate_up;
+    nn::Linear down;
+  };
+
+  void ReadLayer(const io::StateDict& weights, int index, nn::Precision precision);
+  void ReadHeads(const io::StateDict& weights);
+  // What a few boards need on their way through the layers. Each thread takes boards of its own all
+  // the way: threads meet once a call, not once a product.
+  struct Workspace {
+    nn::Team alone{1};
+    nn::PackedRows packed;
+    nn::AlignedArray<float> x;       // (R, D)
+    nn::AlignedArray<float> qkv;     // (R, D + 2 kv)
+    nn::AlignedArray<float> mixed;   // (R, D)
+    nn::AlignedArray<float> hidden;  // (R, F, padded)
+  };
+
+  void RunLayers(std::span<const Board> boards, Workspace& space) const;
+  void Attend(const Layer& layer, int64_t rows, Workspace& space) const;
+  void FeedForward(const Layer& layer, int64_t rows, Workspace& space) const;
+  // Calls run(boards, first board, workspace) for all boards, a few at a time, on the team.
+  void ForChunks(std::span<const Board> boards,
+                 const std::function<void(std::span<const Board>, int64_t, Workspace&)>& run);
+
+  NetConfig config_;
+  nn::Team team_;
+  std::vector<float> tokens_;     // (vocabulary, D)
+  std::vector<float> positions_;  // (16, D)
+  std::vector<Layer> layers_;
+  std::vector<float> final_norm_;
+  nn::Linear heads_;  // In f32: they are small, and say the last word.
+  int64_t hidden_columns_ = 0;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Workspace>> free_;  // Guarded by mutex_.
+};
+
+}  // namespace kibitz::twenty48

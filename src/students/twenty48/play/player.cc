@@ -1,0 +1,142 @@
+#include "students/twenty48/play/player.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "games/twenty48/slide.h"
+#include "io/json_tree.h"
+#include "io/torch_file.h"
+#include "students/twenty48/augment.h"
+
+namespace kibitz::twenty48 {
+namespace {
+
+// The softmax of some numbers, in place.
+void Softmax(std::span<float> numbers) {
+  const float most = *std::ranges::max_element(numbers);
+  float sum = 0;
+  for (float& number : numbers) sum += number = std::exp(number - most);
+  for (float& number : numbers) number /= sum;
+}
+
+BinningOptions BinningOf(const std::string& path, BinningOptions otherwise) {
+  if (!path.ends_with(".pt")) return otherwise;
+  const io::Value root = io::ReadPt(path);
+  if (const io::Value* binning = root.Find("config.binning")) {
+    FieldsOf(otherwise).ReadTree(io::ToTree(*binning), path);
+  }
+  return otherwise;
+}
+
+}  // namespace
+
+Fields FieldsOf(PlayerOptions& options) {
+  Fields fields;
+  std::vector<std::pair<std::string, nn::Precision>> precisions;
+  for (const auto& [name, precision] : nn::kPrecisions) {
+    precisions.emplace_back(std::string(name), precision);
+  }
+  fields.AddChoice("precision", options.model.precision, "of the network's products", precisions);
+  fields.Add("threads", options.model.threads, "0: one a core", {.min = 0, .max = 1024});
+  fields.AddChoice("rule", options.rule, "how binned heads choose",
+                   {{"best_bin", BinnedRule::kBestBin}, {"expected", BinnedRule::kExpected}});
+  return fields;
+}
+
+Player::Player(const std::string& path, const PlayerOptions& options)
+    : options_(options), model_(path, options.model) {
+  if (config().head_type == HeadType::kActionPolicy) return;
+  const Binner binner(BinningOf(path, options.binning));
+  for (int bin = 0; bin < config().bins(); ++bin) {
+    middles_.push_back(static_cast<float>(binner.CenterOf(std::min(bin, binner.bins() - 1))));
+  }
+}
+
+Choice Player::ChoiceOf(const Board& board, const float* logits) const {
+  Choice choice;
+  choice.legal = LegalMoves(board);
+  if (choice.legal == 0) return choice;
+  const auto bins = static_cast<size_t>(config().bins());
+  for (size_t move = 0; move < 4; ++move) {
+    if (bins == 0) {
+      choice.scores[move] = (choice.legal >> move & 1) != 0 ? logits[move] : -1e9F;
+      continue;
+    }
+    std::vector<float> shares(logits + move * bins, logits + (move + 1) * bins);
+    Softmax(shares);
+    float expected = 0;
+    for (size_t bin = 0; bin < bins; ++bin) expected += shares[bin] * middles_[bin];
+    choice.scores[move] = options_.rule == BinnedRule::kBestBin ? shares.back() : expected;
+  }
+  if (bins == 0) Softmax(choice.scores);
+  float best = -1;
+  for (Move move : kMoves) {
+    float& score = choice.scores[static_cast<size_t>(move)];
+    if ((choice.legal >> IndexOf(move) & 1) == 0) {
+      score = 0;
+    } else if (score > best) {
+      best = score;
+      choice.best = move;
+    }
+  }
+  return choice;
+}
+
+namespace {
+
+// The choice for a board of which the network saw a view.
+Choice TurnedBack(const Choice& seen, const View& view) {
+  const std::array<uint8_t, 4> map = MoveMap(view);
+  Choice choice;
+  for (Move move : kMoves) {
+    const size_t there = map[static_cast<size_t>(move)];
+    choice.scores[static_cast<size_t>(move)] = seen.scores[there];
+    choice.legal |= (seen.legal >> there & 1U) << IndexOf(move);
+    if (there == static_cast<size_t>(seen.best)) choice.best = move;
+  }
+  return choice;
+}
+
+}  // namespace
+
+std::vector<Choice> Player::Choose(std::span<const Board> boards) {
+  const auto answers = static_cast<size_t>(model_.answers());
+  const bool canonical = config().canonical_view;
+  std::vector<View> views;
+  std::vector<Board> turned;
+  if (canonical) {
+    for (const Board& board : boards) {
+      views.push_back(CanonicalView(board));
+      turned.push_back(Seen(board, views.back()));
+    }
+    boards = turned;
+  }
+  logits_.resize(boards.size() * answers);
+  model_.Answer(boards, logits_.data());
+  std::vector<Choice> choices;
+  choices.reserve(boards.size());
+  for (size_t i = 0; i < boards.size(); ++i) {
+    choices.push_back(ChoiceOf(boards[i], logits_.data() + i * answers));
+    if (canonical) choices.back() = TurnedBack(choices.back(), views[i]);
+  }
+  return choices;
+}
+
+Move Drawn(const Choice& choice, double temperature, double draw) {
+  if (temperature <= 0) return choice.best;
+  const double most = choice.scores[static_cast<size_t>(choice.best)];
+  std::array<double, 4> weights{};
+  double sum = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    if ((choice.legal >> i & 1) == 0) continue;
+    sum += weights[i] = std::pow(std::max(double{choice.scores[i]}, 1e-30) / most, 1 / temperature);
+  }
+  double left = draw * sum;
+  for (Move move : kMoves) {
+    left -= weights[static_cast<size_t>(move)];
+    if (left < 0 && (choice.legal >> IndexOf(move) & 1) != 0) return move;
+  }
+  return choice.best;
+}
+
+}  // namespace kibitz::twenty48

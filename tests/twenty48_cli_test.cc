@@ -1,0 +1,190 @@
+// The 2048 commands as their users run them: from the oracle to play.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/atomic_file.h"
+#include "base/text.h"
+#include "tests/support/test_data.h"
+
+namespace kibitz {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::AllOf;
+using testing::GoldenPath;
+using ::testing::HasSubstr;
+using testing::Ran;
+using testing::ReadWhole;
+using testing::TempFolder;
+
+Ran Twenty48(std::vector<std::string> words) {
+  words.insert(words.begin(), {KIBITZ_BINARY_DIR "/kibitz", "2048"});
+  return testing::RunCommand(words);
+}
+
+json Answer(std::vector<std::string> words) {
+  words.emplace_back("--json");
+  words.emplace_back("--quiet");
+  const Ran ran = Twenty48(words);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  return ran.code == 0 ? json::parse(ran.out) : json();
+}
+
+// All lines of all games in a folder; the figures hold a time.
+std::string StepsIn(const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const auto& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  std::string all;
+  for (const std::string& path : paths) {
+    if (path.ends_with(".jsonl.gz")) all += fs::path(path).filename().string() + ReadWhole(path);
+  }
+  return all;
+}
+
+TEST(Twenty48Cli, GamesDoNotDependOnThreadsAndGoOn) {
+  const TempFolder folder;
+  const auto generate = [&](const std::string& out, const std::string& games,
+                            const std::string& threads) {
+    return Answer({"generate", "--games", games, "--depth", "1", "--max-moves", "200", "--out",
+                   folder.File(out), "--threads", threads});
+  };
+  EXPECT_EQ(generate("one", "6", "1")["games"], 6);
+  EXPECT_EQ(generate("two", "6", "2")["games"], 6);
+  EXPECT_EQ(StepsIn(folder.File("one")), StepsIn(folder.File("two")));
+  EXPECT_EQ(generate("three", "2", "1")["games"], 2);
+  const json rest = generate("three", "6", "2");
+  EXPECT_EQ(rest["games"], 4);
+  EXPECT_EQ(rest["kept"], 2);
+  EXPECT_EQ(StepsIn(folder.File("three")), StepsIn(folder.File("one")));
+}
+
+TEST(Twenty48Cli, PacksMergesAndInspects) {
+  const TempFolder folder;
+  const json packed = Answer({"pack", GoldenPath("twenty48/raws"), "--out", folder.File("a")});
+  EXPECT_GT(packed["rows"], 0);
+  const Ran again = Twenty48({"pack", GoldenPath("twenty48/raws"), "--out", folder.File("a")});
+  EXPECT_EQ(again.code, 1);
+  EXPECT_THAT(again.err, HasSubstr("--overwrite"));
+  const json merged = Answer({"merge", folder.File("a"), GoldenPath("twenty48/pack"), "--out",
+                              folder.File("b"), "--shard-rows", "1000"});
+  EXPECT_EQ(merged["rows"], 2 * packed["rows"].get<int>());
+  EXPECT_GT(merged["shards"], 1);
+  const json seen = Answer({"inspect", folder.File("b")});
+  EXPECT_EQ(seen["rows"], merged["rows"]);
+  EXPECT_EQ(seen["runs"], merged["runs"]);
+}
+
+TEST(Twenty48Cli, BrokenRawsAreNamedAndNeverPackedSilently) {
+  const TempFolder folder;
+  Answer({"generate", "--games", "3", "--depth", "1", "--max-moves", "50", "--out",
+          folder.File("raws"), "--threads", "1"});
+  std::string broken;
+  for (const auto& entry : fs::directory_iterator(folder.File("raws"))) {
+    if (entry.path().string().ends_with(".jsonl.gz")) broken = entry.path();
+  }
+  WriteFileAtomically(broken, ReadWhole(broken).substr(0, 300));
+  const Ran refused = Twenty48({"pack", folder.File("raws"), "--out", folder.File("pack")});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr(fs::path(broken).filename().string()));
+  EXPECT_FALSE(fs::exists(folder.File("pack/steps.npy")));
+  const json skipped =
+      Answer({"pack", folder.File("raws"), "--out", folder.File("pack"), "--skip-bad"});
+  EXPECT_EQ(skipped["runs"], 2);
+  EXPECT_EQ(skipped["skipped"].size(), 1);
+}
+
+TEST(Twenty48Cli, OraclesAndModelsPlayAndAreMeasured) {
+  const std::string model = GoldenPath("twenty48/model/action_policy");
+  for (const std::string& who : {std::string("--oracle=heuristic"), "--model=" + model}) {
+    const json figures = Answer({"eval", who, "--games", "4", "--depth", "1", "--threads", "1"});
+    EXPECT_EQ(figures["games"], 4);
+    EXPECT_GT(figures["mean_score"], 0);
+    EXPECT_TRUE(figures["reached"].contains("65536"));
+  }
+  const json compared = Answer({"eval", "--model", model, "--oracle", "heuristic", "--games", "4",
+                                "--depth", "1", "--precision", "int8"});
+  EXPECT_GT(compared["agreement"]["positions"], 0);
+  const Ran game = Twenty48({"play", "--model", model, "--json", "--max-moves", "5"});
+  EXPECT_EQ(game.code, 0) << game.err;
+  const auto lines = Split(Trim(game.out), '\n');
+  ASSERT_EQ(lines.size(), 6U);
+  EXPECT_EQ(json::parse(lines[0])["board"].size(), 16);
+  EXPECT_EQ(json::parse(lines[5])["moves"], 5);
+  EXPECT_EQ(Twenty48({"play"}).code, 2);
+}
+
+TEST(Twenty48Cli, TheOracleLearnsAndGoesOn) {
+  const TempFolder folder;
+  const std::vector<std::string> words = {"oracle",     "--out",  folder.File("t.safetensors"),
+                                          "--patterns", "0123",   "--patterns",
+                                          "0145",       "--games"};
+  auto first = words;
+  first.emplace_back("20");
+  EXPECT_EQ(Answer(first)["games"], 20);
+  auto second = words;
+  second.insert(second.end(), {"50", "--weights", folder.File("w.safetensors")});
+  EXPECT_EQ(Answer(second)["games"], 50);
+  const json figures =
+      Answer({"eval", "--oracle", folder.File("w.safetensors"), "--depth", "1", "--games", "3"});
+  EXPECT_EQ(figures["games"], 3);
+}
+
+#ifdef KIBITZ_HAS_TORCH
+TEST(Twenty48Cli, TrainsResumesExportsAndPlays) {
+  const TempFolder folder;
+  const auto train = [&](const std::string& name, const std::string& mode,
+                         const std::string& steps) {
+    return Answer({"train",
+                   "--dataset-dir",
+                   GoldenPath("twenty48/pack"),
+                   "--mode",
+                   mode,
+                   "--run-name",
+                   name,
+                   "--checkpoint-dir",
+                   folder.path(),
+                   "--max-steps",
+                   steps,
+                   "--num-epochs",
+                   "0",
+                   "--hidden-size",
+                   "16",
+                   "--num-hidden-layers",
+                   "1",
+                   "--num-attention-heads",
+                   "2",
+                   "--intermediate-size",
+                   "24",
+                   "--batch-size",
+                   "32",
+                   "--val-run-pct",
+                   "0.4",
+                   "--val-rows",
+                   "64",
+                   "--threads",
+                   "1"});
+  };
+  for (const std::string mode : {"binned_ev", "hard_move", "tsad_soft"}) {
+    const json whole = train(mode, mode, "12");
+    EXPECT_EQ(whole["steps"], 12);
+    train(mode + "-parts", mode, "5");
+    const json rest = train(mode + "-parts", mode, "12");
+    EXPECT_EQ(rest["resumed"], true);
+    EXPECT_EQ(rest["metrics"], whole["metrics"]);
+    EXPECT_EQ(rest["validation"], whole["validation"]);
+    const std::string out = folder.File(mode + "-model");
+    Answer({"export", "--model", whole["checkpoint"].get<std::string>(), "--out", out});
+    EXPECT_GT(Answer({"eval", "--model", out, "--games", "2"})["moves"], 0);
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace kibitz
