@@ -254,6 +254,13 @@ TEST(UciTest, TheModelMayBeAnOption) {
   EXPECT_NE(talk.Await("info depth 1"), "");
 }
 
+TEST(UciTest, AFileThatIsNoModelIsTold) {
+  Talk talk({kProgram, "uci", "--model", testing::GoldenPath("decoder/vocab.txt")});
+  talk.Say("go");
+  EXPECT_THAT(talk.Await("info string"), HasSubstr("vocab.txt"));
+  EXPECT_NE(talk.Await("bestmove"), "");
+}
+
 TEST(UciTest, PolicyIsADistributionOverTheLegalMoves) {
   Talk talk({kProgram, "uci", "--model", Model(), "--mode", "policy"});
   talk.Say("setoption name MultiPV value 500");
@@ -390,11 +397,9 @@ TEST(UciTest, WrongFlagsAreTold) {
 
 // --- Against others ---
 
-// A whole game through our own client: every move and every pv legal, the end by the rules or at
-// the cap.
-TEST(UciTest, PlaysAGameAgainstStockfish) {
-  const std::string stockfish = oracles::FindProgram("stockfish");
-  if (stockfish.empty()) GTEST_SKIP() << "no Stockfish here (Debian package stockfish)";
+// A whole game through our own client, with either colour: every move and every pv legal, the end
+// by the rules or at the cap.
+void PlayAGame(const std::string& stockfish, bool with_white) {
   oracles::UciClient ours(
       {.command = CommandLine(),
        .options = {
@@ -413,7 +418,7 @@ TEST(UciTest, PlaysAGameAgainstStockfish) {
     EXPECT_EQ(info.score->wdl->win + info.score->wdl->draw + info.score->wdl->loss, 1000);
   };
   while (chess::EndingOf(boards) == chess::Ending::kNone && game.moves.size() < kMostPlies) {
-    const bool our_turn = game.moves.size() % 2 == 1;
+    const bool our_turn = (game.moves.size() % 2 == 0) == with_white;
     const auto answer = our_turn
                             ? ours.Ask(game, {.clocks = oracles::Clocks{20000, 20000, 0, 0}}, check)
                             : theirs.Ask(game, {.nodes = 300});
@@ -421,9 +426,17 @@ TEST(UciTest, PlaysAGameAgainstStockfish) {
     game.moves.push_back(*answer.move);
     boards.push_back(boards.back().After(*answer.move));
   }
-  EXPECT_GE(game.moves.size(), 7U);
+  EXPECT_GE(game.moves.size(), 4U);
   EXPECT_GT(infos, 0);
-  RecordProperty("plies", static_cast<int>(game.moves.size()));
+  ::testing::Test::RecordProperty(with_white ? "plies with White" : "plies with Black",
+                                  static_cast<int>(game.moves.size()));
+}
+
+TEST(UciTest, PlaysGamesAgainstStockfish) {
+  const std::string stockfish = oracles::FindProgram("stockfish");
+  if (stockfish.empty()) GTEST_SKIP() << "no Stockfish here (Debian package stockfish)";
+  PlayAGame(stockfish, true);
+  PlayAGame(stockfish, false);
 }
 
 }  // namespace
