@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "learn/parallel.h"
+#include "nn/aligned.h"
 #include "nn/lanes.h"
 #include "nn/small_product.h"
 
@@ -21,6 +22,7 @@ using nn::Lanes;
 using nn::Larger;
 using nn::Load;
 using nn::MultiplyTile;
+using nn::RoundUp;
 using nn::Spread;
 using nn::Store;
 using nn::Sum;
@@ -31,8 +33,6 @@ using torch::autograd::variable_list;
 
 // Queries whose scores are in memory at one time: a multiple of kTileRows.
 constexpr int64_t kQueryRows = 48;
-
-constexpr int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 struct Sizes {
   int64_t width = 0;       // D
