@@ -161,44 +161,55 @@ class PlainCost {
   std::vector<double> seconds_;
 };
 
-// A board pass in the middle of a thought: both streams, drafted.
-struct BlockPass {
-  double seconds = 0;
-  double operations = 0;
-};
+// A board pass in the middle of a thought: both streams, drafted. What is before it is read once.
+class BoardPass {
+ public:
+  BoardPass(Model& model, const std::vector<TokenId>& tokens)
+      : model_(model),
+        tokens_(tokens),
+        causal_(model.CacheFor(kContext + 80)),
+        prefix_(model.CacheFor(kContext + 80)) {
+    const std::vector<Reading> before = {
+        {.cache = &causal_, .inputs = Inputs(0, kContext), .wanted = {0}},
+        {.cache = &prefix_, .inputs = Inputs(0, kContext)}};
+    model.Read(before);
+    Reading own = {.cache = &causal_, .first = kContext, .inputs = Inputs(kContext, 71)};
+    for (int i = 2; i < 71; ++i) own.wanted.push_back(i);
+    pass_ = {own,
+             {.cache = &prefix_, .first = kContext + 2, .inputs = Inputs(kContext + 2, 1)},
+             {.cache = &prefix_,
+              .first = kContext + 3,
+              .inputs = Inputs(kContext + 3, 68),
+              .block = true,
+              .wanted = {67}}};
+  }
 
-BlockPass MeasureBlock(Model& model, const std::vector<TokenId>& tokens) {
-  constexpr int kContext = 640;
-  nn::KvCache causal(model.CacheFor(kContext + 80));
-  nn::KvCache prefix(model.CacheFor(kContext + 80));
-  const auto inputs = [&](int first, int count) {
-    std::vector<Input> result;
+  // Multiplications and additions a second; the median of three passes.
+  double Rate() {
+    std::vector<double> seconds;
+    for (int i = 0; i < 3; ++i) seconds.push_back(SecondsOf([&] { model_.Read(pass_); }));
+    const NetConfig& config = model_.config();
+    const double attention = 140.0 * (kContext + 50) * 4 * config.embed_dim * config.num_layers;
+    return (model_.layers().ProductFlops(140, 70) + attention) / Median(seconds);
+  }
+
+ private:
+  static constexpr int kContext = 640;
+
+  std::vector<Input> Inputs(int first, int count) const {
+    std::vector<Input> inputs;
     for (int i = first; i < first + count; ++i) {
-      result.push_back(Input::Of(tokens[static_cast<size_t>(i) % tokens.size()]));
+      inputs.push_back(Input::Of(tokens_[static_cast<size_t>(i) % tokens_.size()]));
     }
-    return result;
-  };
-  const std::vector<Reading> before = {
-      {.cache = &causal, .inputs = inputs(0, kContext), .wanted = {0}},
-      {.cache = &prefix, .inputs = inputs(0, kContext)}};
-  model.Read(before);
-  Reading own = {.cache = &causal, .first = kContext, .inputs = inputs(kContext, 71)};
-  for (int i = 2; i < 71; ++i) own.wanted.push_back(i);
-  const std::vector<Reading> pass = {
-      own,
-      {.cache = &prefix, .first = kContext + 2, .inputs = inputs(kContext + 2, 1)},
-      {.cache = &prefix,
-       .first = kContext + 3,
-       .inputs = inputs(kContext + 3, 68),
-       .block = true,
-       .wanted = {67}}};
-  std::vector<double> seconds;
-  for (int i = 0; i < 3; ++i) seconds.push_back(SecondsOf([&] { model.Read(pass); }));
-  const NetConfig& config = model.config();
-  const double attention = 140.0 * (kContext + 50) * 4 * config.embed_dim * config.num_layers;
-  return {.seconds = Median(seconds),
-          .operations = model.layers().ProductFlops(140, 70) + attention};
-}
+    return inputs;
+  }
+
+  Model& model_;
+  const std::vector<TokenId>& tokens_;
+  nn::KvCache causal_;
+  nn::KvCache prefix_;
+  std::vector<Reading> pass_;
+};
 
 std::unique_ptr<Model> MakeModel(nn::Precision precision) {
   const NetConfig config = RealSize();
@@ -240,16 +251,15 @@ void MeasureThoughts(Bench& bench, const std::vector<TokenId>& script, Player& f
 
 // Peak and passes in turns: what disturbs one disturbs the other.
 void MeasureBlocks(Bench& bench, Model& f32, Model& int8, const std::vector<TokenId>& script) {
+  BoardPass f32_pass(f32, script);
+  BoardPass int8_pass(int8, script);
   std::vector<double> peaks;
   std::vector<double> f32_rates;
   std::vector<double> int8_rates;
   for (int round = 0; round < (bench.quick() ? 3 : 15); ++round) {
     peaks.push_back(MeasurePeak(1));
-    for (const auto& [model, rates] :
-         {std::pair{&f32, &f32_rates}, std::pair{&int8, &int8_rates}}) {
-      const BlockPass block = MeasureBlock(*model, script);
-      rates->push_back(block.operations / block.seconds);
-    }
+    f32_rates.push_back(f32_pass.Rate());
+    int8_rates.push_back(int8_pass.Rate());
   }
   for (const auto& [name, rates] : {std::pair{"f32", f32_rates}, std::pair{"int8", int8_rates}}) {
     bench.Report({.name = fmt::format("board pass, 140 rows, {}", name),
