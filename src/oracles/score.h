@@ -35,6 +35,17 @@ struct WdlPermille {
   bool operator==(const WdlPermille&) const = default;
 };
 
+// The same as shares of 1, for the side to move in the position they belong to.
+struct Wdl {
+  double win = 0;
+  double draw = 0;
+  double loss = 0;
+
+  // As the other side sees them.
+  Wdl Reversed() const { return {loss, draw, win}; }
+  bool operator==(const Wdl&) const = default;
+};
+
 template <View view>
 struct Score {
   std::optional<int> centipawns;  // Either these ...

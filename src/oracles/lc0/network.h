@@ -1,0 +1,59 @@
+// An lc0 network as an evaluator: planes in, priors of the legal moves and win, draw, loss out.
+//
+//   Lc0Network net("maia-1500.pb.gz", {.threads = 2});
+//   net.Evaluate(questions, answers);
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nn/precision.h"
+#include "nn/residual_net.h"
+#include "nn/team.h"
+#include "oracles/evaluator.h"
+#include "oracles/lc0/weights_file.h"
+
+namespace kibitz::oracles {
+
+struct Lc0Options {
+  nn::Precision precision = nn::Precision::kF32;
+  int threads = 0;                // 0: one for each core.
+  double policy_temperature = 1;  // Priors are a softmax of logits divided by this.
+};
+
+// What the network says before anything is made of it.
+struct Lc0Output {
+  std::vector<float> logits;  // Of the question's moves.
+  float win = 0;              // For the side to move; sum 1. A network without WDL: draw is 0.
+  float draw = 0;
+  float loss = 0;
+};
+
+class Lc0Network : public Evaluator {
+ public:
+  // Throws Error.
+  explicit Lc0Network(const std::string& path, const Lc0Options& options = {});
+
+  void Evaluate(std::span<const Question> questions, std::span<Evaluation> answers) override;
+  int batch() const override;
+  std::string name() const override { return name_; }
+
+  std::vector<Lc0Output> Run(std::span<const Question> questions);
+
+ private:
+  Lc0Network(const std::string& path, Lc0File file, const Lc0Options& options);
+
+  Lc0Options options_;
+  std::string name_;
+  Lc0ValueHead value_head_;
+  bool planes_policy_;  // Convolutional head.
+  nn::ResidualNet net_;
+  nn::Team team_;
+  std::vector<float> policy_;  // (N, policy_size)
+  std::vector<float> value_;   // (N, value_size)
+};
+
+}  // namespace kibitz::oracles

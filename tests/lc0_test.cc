@@ -1,0 +1,193 @@
+// Our reading, planes, network and search beside what lc0 itself recorded (data/maia).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "games/chess/fen.h"
+#include "games/chess/move_text.h"
+#include "games/chess/movegen.h"
+#include "io/jsonl.h"
+#include "oracles/lc0/network.h"
+#include "oracles/lc0/planes.h"
+#include "oracles/lc0/policy_index.h"
+#include "oracles/mcts/search.h"
+#include "tests/support/test_data.h"
+
+namespace kibitz::oracles {
+namespace {
+
+using io::JsonLine;
+using io::JsonLines;
+using io::JsonValue;
+using testing::DataPath;
+
+// "startpos" or "fen ...", and the moves since.
+GameSoFar GameOf(JsonValue line) {
+  GameSoFar game;
+  const std::string position(line["position"].String());
+  if (position != "startpos") {
+    game.start = chess::ParseFen(position.substr(4)).OrThrow("position");
+  }
+  chess::Board board = game.start;
+  for (JsonValue word : line["moves"].Items()) {
+    game.moves.push_back(chess::ParseMove(board, word.String()).OrThrow("moves"));
+    board = board.After(game.moves.back());
+  }
+  return game;
+}
+
+Question QuestionOf(const GameSoFar& game) {
+  GamePath path(game.start);
+  for (chess::Move move : game.moves) path.Push(path.last().After(move));
+  return {path, chess::LegalMoves(path.last())};
+}
+
+TEST(Lc0Test, PlanesAreLc0sBitForBit) {
+  const std::string path = DataPath("maia/lc0_input_planes.jsonl");
+  SKIP_WITHOUT(path);
+  JsonLines lines(path);
+  int positions = 0;
+  while (const JsonLine* line = lines.Next()) {
+    const JsonValue root = line->root();
+    const Lc0Planes planes = MakeLc0Planes(QuestionOf(GameOf(root)));
+    Lc0Planes expected;
+    for (JsonValue plane : root["planes"].Items()) {
+      const auto parts = plane.Items();
+      auto part = parts.begin();
+      const auto index = static_cast<size_t>((*part).Int());
+      const std::string mask((*++part).String());
+      expected.squares[index] = std::strtoull(mask.c_str(), nullptr, 16);
+      expected.values[index] = static_cast<float>((*++part).Double());
+    }
+    EXPECT_EQ(planes.squares, expected.squares) << root["id"].String();
+    EXPECT_EQ(planes.values, expected.values) << root["id"].String();
+    ++positions;
+  }
+  EXPECT_GT(positions, 0);
+}
+
+void CompareOutputs(Lc0Network& network, const std::string& path) {
+  JsonLines lines(path);
+  int positions = 0;
+  while (const JsonLine* line = lines.Next()) {
+    const JsonValue root = line->root();
+    SCOPED_TRACE(std::string(root["id"].String()));
+    const Question question = QuestionOf(GameOf(root));
+    const Lc0Output output = network.Run(std::span(&question, 1)).front();
+    std::map<std::string, std::pair<int64_t, double>> logits;
+    for (JsonValue entry : root["logits"].Fields()) {
+      const auto parts = entry.Items();
+      auto part = parts.begin();
+      const int64_t index = (*part).Int();
+      logits[std::string(entry.key())] = {index, (*++part).Double()};
+    }
+    ASSERT_EQ(logits.size(), question.moves().size());
+    std::string best;
+    std::string recorded_best;
+    double most = -1e9;
+    std::vector<double> recorded;
+    double recorded_most = -1e9;
+    for (size_t i = 0; i < question.moves().size(); ++i) {
+      const chess::Move move = question.moves()[i];
+      const std::string text = chess::ToText(question.board(), move);
+      ASSERT_TRUE(logits.contains(text)) << text;
+      EXPECT_EQ(Lc0MoveIndex(question.board().side_to_move(), move), logits[text].first) << text;
+      EXPECT_NEAR(output.logits[i], logits[text].second, 2e-3) << text;
+      if (output.logits[i] > most) best = text, most = output.logits[i];
+      recorded.push_back(logits[text].second);
+      if (recorded.back() > recorded_most) recorded_best = text, recorded_most = recorded.back();
+    }
+    std::ranges::sort(recorded, std::ranges::greater{});
+    if (recorded.size() < 2 || recorded[0] - recorded[1] > 2 * 2e-3) {
+      EXPECT_EQ(best, recorded_best);
+    }
+    EXPECT_NEAR(output.win - output.loss, root["q"].Double(), 2e-4);
+    const std::array<float, 3> wdl = {output.win, output.draw, output.loss};
+    size_t i = 0;
+    for (JsonValue chance : root["wdl"].Items()) EXPECT_NEAR(wdl.at(i++), chance.Double(), 2e-4);
+    ++positions;
+  }
+  EXPECT_GT(positions, 0);
+}
+
+TEST(Lc0Test, NetworksAnswerAsLc0Does) {
+  for (const std::string name : {"maia-1500", "maia-1900"}) {
+    const std::string net = DataPath("maia/" + name + ".pb.gz");
+    SKIP_WITHOUT(net);
+    Lc0Network network(net, {.threads = 2});
+    CompareOutputs(network, DataPath("maia/lc0_raw_" + name + ".jsonl"));
+  }
+}
+
+struct Distance {
+  int lines = 0;
+  int same_best = 0;
+  double variation = 0;  // Sum of total-variation distances.
+};
+
+Distance CompareSearches(const std::string& options_name, Evaluator& network,
+                         const TreeOptions& options) {
+  JsonLines lines(DataPath("maia/lc0_search_maia-1500.jsonl"));
+  Distance distance;
+  while (const JsonLine* line = lines.Next()) {
+    const JsonValue root = line->root();
+    if (root["options"].String() != options_name) continue;
+    const GameSoFar game = GameOf(root);
+    SearchTree tree(game, options);
+    const int64_t nodes = root["nodes"].Int();
+    Search(network, tree, {.visits = nodes});
+    const SearchReport report = tree.Report();
+    EXPECT_EQ(report.visits, nodes);
+    const chess::Board board = game.Current();
+    double difference = 0;
+    for (const RootMove& move : report.moves) {
+      const std::string text = chess::ToText(board, move.move);
+      const JsonValue recorded = root["root_moves"][text];
+      difference += std::abs(static_cast<double>(move.visits - recorded["N"].Int()));
+    }
+    distance.variation += difference / 2 / static_cast<double>(nodes - 1);
+    const bool same = chess::ToText(board, report.moves.front().move) == root["bestmove"].String();
+    distance.same_best += same ? 1 : 0;
+    ++distance.lines;
+  }
+  return distance;
+}
+
+TEST(Lc0Test, SearchesAsLc0DoesWithPlainOptions) {
+  const std::string net = DataPath("maia/maia-1500.pb.gz");
+  SKIP_WITHOUT(net);
+  Lc0Network network(net, {.threads = 2});
+  const Distance distance = CompareSearches(
+      "plain", network, {.cpuct_factor = 0, .two_fold_draws = false, .certainty = false});
+  ASSERT_GT(distance.lines, 0);
+  const double mean = distance.variation / distance.lines;
+  RecordProperty("lines", distance.lines);
+  RecordProperty("same_best", distance.same_best);
+  std::cout << distance.same_best << " of " << distance.lines
+            << " best moves equal, mean total variation " << mean << "\n";
+  EXPECT_GE(distance.same_best, 0.95 * distance.lines);
+  EXPECT_LE(mean, 0.03);
+}
+
+TEST(Lc0Test, SearchesMuchAsLc0DoesWithItsDefaults) {
+  const std::string net = DataPath("maia/maia-1500.pb.gz");
+  SKIP_WITHOUT(net);
+  Lc0Network network(net, {.threads = 2, .policy_temperature = 1.359});
+  const Distance distance = CompareSearches("default", network, {});
+  ASSERT_GT(distance.lines, 0);
+  const double mean = distance.variation / distance.lines;
+  std::cout << distance.same_best << " of " << distance.lines
+            << " best moves equal, mean total variation " << mean << "\n";
+  EXPECT_GE(distance.same_best, 0.9 * distance.lines);
+  EXPECT_LE(mean, 0.05);
+}
+
+}  // namespace
+}  // namespace kibitz::oracles
