@@ -22,6 +22,7 @@ Command DecoderMigrate();
 Command DecoderPredict();
 Command DecoderThink();
 Command Uci();
+Command OracleSearch();
 Command Twenty48Oracle();
 Command Twenty48Generate();
 Command Twenty48Pack();

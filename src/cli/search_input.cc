@@ -1,0 +1,89 @@
+#include "cli/search_input.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "oracles/cached_evaluator.h"
+#include "oracles/lc0/network.h"
+#include "students/decoder/play/evaluator.h"
+
+namespace kibitz::cli {
+namespace {
+
+using oracles::Evaluator;
+
+std::unique_ptr<Evaluator> LoadNet(const SearchInput& input) {
+  if (oracles::IsLc0File(input.net)) {
+    return std::make_unique<oracles::Lc0Network>(
+        input.net, oracles::Lc0Options{.precision = input.precision,
+                                       .threads = input.threads,
+                                       .policy_temperature = input.policy_temperature});
+  }
+  return std::make_unique<decoder::DecoderEvaluator>(
+      decoder::Player::Load(input.net, {.precision = input.precision, .threads = input.threads}),
+      std::filesystem::path(input.net).filename().string(), input.policy_temperature);
+}
+
+// An evaluator with the one it remembers for.
+class Remembering : public Evaluator {
+ public:
+  Remembering(std::unique_ptr<Evaluator> evaluator, int64_t entries)
+      : evaluator_(std::move(evaluator)), cached_(*evaluator_, {.entries = entries}) {}
+
+  void Evaluate(std::span<const oracles::Question> questions,
+                std::span<oracles::Evaluation> answers) override {
+    cached_.Evaluate(questions, answers);
+  }
+  int batch() const override { return cached_.batch(); }
+  std::string name() const override { return cached_.name(); }
+
+ private:
+  std::unique_ptr<Evaluator> evaluator_;
+  oracles::CachedEvaluator cached_;
+};
+
+}  // namespace
+
+Fields FieldsOf(SearchInput& input) {
+  Fields fields;
+  fields.Add("net", input.net, "lc0 network (.pb.gz), or a decoder's checkpoint",
+             {.required = input.net_required, .metavar = "FILE"});
+  fields.AddChoice("precision", input.precision, "of the network's weights and products",
+                   {{"f32", nn::Precision::kF32}, {"int8", nn::Precision::kInt8}});
+  fields.Add("threads", input.threads, "threads; 0: one for each core", {.min = 0, .max = 1024});
+  fields.Add("cache", input.cache, "positions to remember; 0: none", {.min = 0, .max = 1e9});
+  fields.Add("policy_temperature", input.policy_temperature,
+             "priors are a softmax of the policy at this temperature", {.min = 0.01, .max = 100});
+  fields.Add("leaves", input.tree.leaves,
+             "positions evaluated before the search goes on; 0: by the number of nodes",
+             {.min = 0, .max = 4096});
+  fields.Add("cpuct", input.tree.cpuct, "weight of priors against results", {.min = 0});
+  fields.Add("cpuct_factor", input.tree.cpuct_factor, "its growth with the visits of a position",
+             {.min = 0});
+  fields.Add("cpuct_base", input.tree.cpuct_base, "visits at which the growth sets in", {.min = 1});
+  fields.Add("fpu_reduction", input.tree.fpu_reduction,
+             "how much worse a move without visits counts", {.min = 0});
+  fields.Add("two_fold_draws", input.tree.two_fold_draws,
+             "a repetition within the search is a draw");
+  fields.Add("certainty", input.tree.certainty, "forced mates and draws count as such");
+  fields.Add("noise", input.tree.noise, "share of the root's priors that is drawn at random",
+             {.min = 0, .max = 1});
+  fields.Add("noise_alpha", input.tree.noise_alpha, "small: few moves get much of it",
+             {.min = 0.001, .max = 1000});
+  return fields;
+}
+
+std::unique_ptr<Evaluator> LoadEvaluator(const SearchInput& input) {
+  std::unique_ptr<Evaluator> net = LoadNet(input);
+  if (input.cache == 0) return net;
+  return std::make_unique<Remembering>(std::move(net), input.cache);
+}
+
+oracles::TreeOptions TreeOptionsOf(const SearchInput& input, int64_t visits,
+                                   const Evaluator& evaluator) {
+  oracles::TreeOptions options = input.tree;
+  if (options.leaves == 0) options.leaves = oracles::LeavesFor(visits, evaluator.batch());
+  return options;
+}
+
+}  // namespace kibitz::cli
