@@ -12,28 +12,17 @@
 #include <span>
 #include <vector>
 
+#include "nn/activation.h"
+#include "nn/conv.h"
+#include "nn/dense.h"
+#include "nn/plane_conv.h"
 #include "nn/precision.h"
 #include "nn/team.h"
 
 namespace kibitz::nn {
 
-struct ConvWeights {
-  int64_t inputs = 0;
-  int64_t outputs = 0;
-  int64_t size = 0;           // 1 or 3: of the window; beyond the board everything is 0.
-  std::vector<float> weight;  // (outputs, inputs, size, size), batch norm folded in.
-  std::vector<float> bias;    // (outputs)
-};
-
-struct DenseWeights {
-  int64_t inputs = 0;
-  int64_t outputs = 0;
-  std::vector<float> weight;  // (outputs, inputs)
-  std::vector<float> bias;    // (outputs)
-};
-
-// The mean of each channel over the squares goes through `reduce`, ReLU and `expand`, which has two
-// outputs for each channel: x becomes sigmoid(first) * x + second.
+// The mean of each channel over the squares goes through `reduce`, the network's activation and
+// `expand`, which has two outputs for each channel: x becomes sigmoid(first) * x + second.
 struct SqueezeWeights {
   DenseWeights reduce;
   DenseWeights expand;  // First of all channels, then second.
@@ -46,8 +35,6 @@ struct ResidualBlockWeights {
   std::optional<SqueezeWeights> squeeze;
 };
 
-enum class Activation : uint8_t { kRelu, kMish };
-
 // Exactly one of policy_planes and policy_dense is there.
 struct ResidualWeights {
   ConvWeights input;
@@ -59,13 +46,6 @@ struct ResidualWeights {
   ConvWeights value;                         // 1x1, with activation.
   DenseWeights value_hidden;                 // Of `value`, channel by channel; with activation.
   DenseWeights value_out;                    // Without: neither softmax nor tanh.
-};
-
-// One position: planes over the 64 squares, each a set of squares that hold one value, the others
-// 0. Both lists are as long as the network has planes.
-struct PlaneInput {
-  std::span<const uint64_t> squares;  // Bit 8 * row + column.
-  std::span<const float> values;
 };
 
 class ResidualNet {
