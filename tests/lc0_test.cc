@@ -132,30 +132,48 @@ struct Distance {
   double variation = 0;  // Sum of total-variation distances.
 };
 
+// All recorded searches with these options, done together: leaf by leaf, as lc0 did.
 Distance CompareSearches(const std::string& options_name, Evaluator& network,
                          const TreeOptions& options) {
+  struct Recorded {
+    GameSoFar game;
+    std::string name;
+    std::string best;
+    std::map<std::string, int64_t> visits;
+  };
+  std::map<int64_t, std::vector<Recorded>> searches;  // By the number of nodes.
   JsonLines lines(DataPath("maia/lc0_search_maia-1500.jsonl"));
-  Distance distance;
   while (const JsonLine* line = lines.Next()) {
     const JsonValue root = line->root();
     if (root["options"].String() != options_name) continue;
-    const GameSoFar game = GameOf(root);
-    SearchTree tree(game, options);
-    const int64_t nodes = root["nodes"].Int();
-    Search(network, tree, {.visits = nodes});
-    const SearchReport report = tree.Report();
-    EXPECT_EQ(report.visits, nodes);
-    const chess::Board board = game.Current();
-    double difference = 0;
-    for (const RootMove& move : report.moves) {
-      const std::string text = chess::ToText(board, move.move);
-      const JsonValue recorded = root["root_moves"][text];
-      difference += std::abs(static_cast<double>(move.visits - recorded["N"].Int()));
+    Recorded recorded{.game = GameOf(root),
+                      .name = std::string(root["id"].String()),
+                      .best = std::string(root["bestmove"].String()),
+                      .visits = {}};
+    for (JsonValue move : root["root_moves"].Fields()) {
+      recorded.visits[std::string(move.key())] = move["N"].Int();
     }
-    distance.variation += difference / 2 / static_cast<double>(nodes - 1);
-    const bool same = chess::ToText(board, report.moves.front().move) == root["bestmove"].String();
-    distance.same_best += same ? 1 : 0;
-    ++distance.lines;
+    searches[root["nodes"].Int()].push_back(std::move(recorded));
+  }
+  Distance distance;
+  for (const auto& [nodes, all] : searches) {
+    std::vector<GameSoFar> games;
+    for (const Recorded& recorded : all) games.push_back(recorded.game);
+    const auto reports = SearchMany(network, games, options, {.visits = nodes});
+    for (size_t i = 0; i < all.size(); ++i) {
+      const chess::Board board = games[i].Current();
+      EXPECT_EQ(reports[i].visits, nodes) << all[i].name;
+      double difference = 0;
+      for (const RootMove& move : reports[i].moves) {
+        const int64_t visits = all[i].visits.at(chess::ToText(board, move.move));
+        difference += std::abs(static_cast<double>(move.visits - visits));
+      }
+      distance.variation += difference / 2 / static_cast<double>(nodes - 1);
+      const std::string best = chess::ToText(board, reports[i].moves.front().move);
+      << " " << best << " " << all[i].best << "\n";
+      distance.same_best += best == all[i].best ? 1 : 0;
+      ++distance.lines;
+    }
   }
   return distance;
 }
@@ -163,7 +181,7 @@ Distance CompareSearches(const std::string& options_name, Evaluator& network,
 TEST(Lc0Test, SearchesAsLc0DoesWithPlainOptions) {
   const std::string net = DataPath("maia/maia-1500.pb.gz");
   SKIP_WITHOUT(net);
-  Lc0Network network(net, {.threads = 2});
+  Lc0Network network(net, {.threads = 2, .lc0_rounding = true});
   const Distance distance = CompareSearches(
       "plain", network, {.cpuct_factor = 0, .two_fold_draws = false, .certainty = false});
   ASSERT_GT(distance.lines, 0);
@@ -179,7 +197,7 @@ TEST(Lc0Test, SearchesAsLc0DoesWithPlainOptions) {
 TEST(Lc0Test, SearchesMuchAsLc0DoesWithItsDefaults) {
   const std::string net = DataPath("maia/maia-1500.pb.gz");
   SKIP_WITHOUT(net);
-  Lc0Network network(net, {.threads = 2, .policy_temperature = 1.359});
+  Lc0Network network(net, {.threads = 2, .policy_temperature = 1.359, .lc0_rounding = true});
   const Distance distance = CompareSearches("default", network, {});
   ASSERT_GT(distance.lines, 0);
   const double mean = distance.variation / distance.lines;

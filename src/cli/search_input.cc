@@ -17,7 +17,8 @@ std::unique_ptr<Evaluator> LoadNet(const SearchInput& input) {
     return std::make_unique<oracles::Lc0Network>(
         input.net, oracles::Lc0Options{.precision = input.precision,
                                        .threads = input.threads,
-                                       .policy_temperature = input.policy_temperature});
+                                       .policy_temperature = input.policy_temperature,
+                                       .lc0_rounding = input.lc0_rounding});
   }
   return std::make_unique<decoder::DecoderEvaluator>(
       decoder::Player::Load(input.net, {.precision = input.precision, .threads = input.threads}),
@@ -54,6 +55,8 @@ Fields FieldsOf(SearchInput& input) {
   fields.Add("cache", input.cache, "positions to remember; 0: none", {.min = 0, .max = 1e9});
   fields.Add("policy_temperature", input.policy_temperature,
              "priors are a softmax of the policy at this temperature", {.min = 0.01, .max = 100});
+  fields.Add("lc0_rounding", input.lc0_rounding,
+             "priors rounded as lc0 does, for the same searches as its own");
   fields.Add("leaves", input.tree.leaves,
              "positions evaluated before the search goes on; 0: by the number of nodes",
              {.min = 0, .max = 4096});

@@ -19,6 +19,7 @@ struct SearchInput {
   int threads = 0;
   int64_t cache = 100000;  // Positions; 0: none.
   double policy_temperature = 1.359;
+  bool lc0_rounding = false;
   oracles::TreeOptions tree = {.leaves = 0};  // 0: by LeavesFor.
   bool net_required = true;                   // Set by the command, not by the user.
 };

@@ -1,6 +1,8 @@
 #include "oracles/lc0/network.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <filesystem>
 #include <tuple>
@@ -14,6 +16,32 @@ namespace kibitz::oracles {
 namespace {
 
 constexpr int64_t kBoardSquares = 64;
+
+// e^x as lc0 computes it: a parabola between powers of two.
+float QuickExp(float x) {
+  const float power = x * 1.442695040F;
+  if (power < -126) return 0;
+  const auto whole = static_cast<int32_t>(power < 0 ? power - 1 : power);
+  const float part = power - static_cast<float>(whole);
+  const float mantissa = 1.0F + part * (0.6602339F + 0.33976606F * part);
+  return std::bit_cast<float>(std::bit_cast<int32_t>(mantissa) + (whole << 23));
+}
+
+// To 11 bits behind the first, as lc0 keeps priors in 16 bits; tiny ones become 0.
+float RoundPrior(float prior) {
+  const int32_t kept = std::bit_cast<int32_t>(prior) + (1 << 11) - (3 << 28);
+  return kept < 0 ? 0 : std::bit_cast<float>(((kept >> 12) << 12) + (3 << 28));
+}
+
+void QuickSoftmax(std::span<float> logits, double temperature) {
+  const float most = *std::ranges::max_element(logits);
+  float sum = 0;
+  for (float& logit : logits) {
+    logit = QuickExp((logit - most) / static_cast<float>(temperature));
+    sum += logit;
+  }
+  for (float& logit : logits) logit = RoundPrior(logit * (1 / sum));
+}
 
 }  // namespace
 
@@ -74,7 +102,11 @@ void Lc0Network::Evaluate(std::span<const Question> questions, std::span<Evaluat
   CHECK(questions.size() == answers.size());
   std::vector<Lc0Output> outputs = Run(questions);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    Softmax(outputs[i].logits, options_.policy_temperature);
+    if (options_.lc0_rounding) {
+      QuickSoftmax(outputs[i].logits, options_.policy_temperature);
+    } else {
+      Softmax(outputs[i].logits, options_.policy_temperature);
+    }
     answers[i] = {.q = outputs[i].win - outputs[i].loss,
                   .draw = outputs[i].draw,
                   .priors = std::move(outputs[i].logits)};

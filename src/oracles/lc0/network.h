@@ -22,6 +22,9 @@ struct Lc0Options {
   nn::Precision precision = nn::Precision::kF32;
   int threads = 0;                // 0: one for each core.
   double policy_temperature = 1;  // Priors are a softmax of logits divided by this.
+  // Priors as lc0 computes them, with its quick exponential and rounded to 11 bits: for the same
+  // searches visit for visit. Else exact.
+  bool lc0_rounding = false;
 };
 
 // What the network says before anything is made of it.
