@@ -32,7 +32,7 @@ namespace kibitz::oracles {
 struct EngineTeacherOptions {
   std::vector<std::string> command;                               // Program and its arguments.
   std::vector<std::pair<std::string, std::string>> options = {};  // UCI options, set in this order.
-  Limits limits;                                                  // Of a question.
+  Limits limits = {};                                             // Of a question.
   int lines = 1;                                                  // MultiPV.
   int engines = 1;                                                // At work at the same time.
   int line_plies = 10;               // Longer lines are cut, the root move counted.
@@ -40,7 +40,7 @@ struct EngineTeacherOptions {
   int64_t node_evals = 0;            // Nodes to ask about each position of a line with; 0: do not.
   int hash_megabytes = 4;            // Where the options do not say it.
   double silence_seconds = 30;       // After which an engine that says nothing is taken for dead.
-  WdlModel wdl_model;                // For engines without UCI_ShowWDL.
+  WdlModel wdl_model = {};           // For engines without UCI_ShowWDL.
 };
 
 class EngineTeacher : public Teacher {

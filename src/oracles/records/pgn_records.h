@@ -33,7 +33,7 @@ struct PgnRecordOptions {
   bool ignore_notes = false;  // Ask the teacher about everything.
   int64_t limit = 0;          // Games; 0: all.
   int64_t part_games = 8;     // In a part.
-  WdlModel wdl_model;
+  WdlModel wdl_model = {};
 };
 Fields FieldsOf(PgnRecordOptions& options);
 
