@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,11 @@
 #include "cli/json_output.h"
 #include "cli/player_input.h"
 #include "cli/search_input.h"
+#include "cli/teacher_input.h"
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
 #include "games/chess/san.h"
+#include "oracles/records/teacher_evaluator.h"
 
 namespace kibitz::cli {
 namespace {
@@ -29,11 +32,14 @@ using Json = nlohmann::ordered_json;
 struct Options {
   FenInput position;
   std::string moves;
-  SearchInput search;
+  SearchInput search = {.net_required = false};
   int64_t nodes = 800;
   double seconds = 0;
   int show = 10;
-  uint64_t seed = 0;
+  std::string engine;
+  std::vector<std::string> engine_option;
+  int64_t engine_nodes = 1000;
+  int multipv = 8;
 };
 
 Fields FieldsOf(Options& options) {
@@ -45,7 +51,14 @@ Fields FieldsOf(Options& options) {
   fields.Add("seconds", options.seconds, "stop after so long; 0: no limit", {.min = 0});
   fields.Add("show", options.show, "moves to list", {.min = 1, .max = 512});
   fields.AddAll(FieldsOf(options.search));
-  fields.Add("seed", options.seed, "for the noise");
+  fields.Add("engine", options.engine, "a UCI engine that evaluates, instead of a network",
+             {.metavar = "CMD"});
+  fields.Add("engine_option", options.engine_option, "UCI option, may be repeated",
+             {.metavar = "NAME=VALUE"});
+  fields.Add("engine_nodes", options.engine_nodes, "nodes of the engine for each position",
+             {.min = 1});
+  fields.Add("multipv", options.multipv, "moves for which the engine gives priors",
+             {.min = 1, .max = 256});
   return fields;
 }
 
@@ -138,6 +151,19 @@ oracles::GameSoFar GameOf(const Options& options) {
   return game;
 }
 
+std::unique_ptr<oracles::Evaluator> OpenEvaluator(const Options& options) {
+  if (options.engine.empty() == options.search.net.empty()) {
+    throw Error::Usage("give --net FILE or --engine CMD: who evaluates the positions");
+  }
+  if (options.engine.empty()) return LoadEvaluator(options.search);
+  TeacherInput input{.engine = options.engine,
+                     .engine_option = options.engine_option,
+                     .session = {.nodes = options.engine_nodes, .multipv = options.multipv},
+                     .engines = options.search.threads};
+  const int batch = WorkersOf(input);
+  return std::make_unique<oracles::TeacherEvaluator>(OpenTeacher(input), batch);
+}
+
 int SearchFens(oracles::Evaluator& evaluator, const Options& options,
                const oracles::TreeOptions& tree, const StopOnInterrupt& interrupt) {
   return AnswerInBatches(options.position, 64, [&](std::span<const Board> boards) {
@@ -163,9 +189,9 @@ int Run(const Options& options, const Context& context) {
     throw Error::Usage("--seconds belongs to one position; --nodes serves --fens too");
   }
   const oracles::GameSoFar game = many ? oracles::GameSoFar() : GameOf(options);
-  const auto evaluator = LoadEvaluator(options.search);
-  oracles::TreeOptions tree_options = TreeOptionsOf(options.search, options.nodes, *evaluator);
-  tree_options.seed = options.seed;
+  const auto evaluator = OpenEvaluator(options);
+  const oracles::TreeOptions tree_options =
+      TreeOptionsOf(options.search, options.nodes, *evaluator);
   const StopOnInterrupt interrupt;
   if (many) return SearchFens(*evaluator, options, tree_options, interrupt);
 
@@ -196,10 +222,12 @@ Command OracleSearch() {
   return MakeCommand<Options>(
       {.name = "oracle search",
        .group = "Teachers",
-       .summary = "a tree search with a network: visits, priors, values and lines of each move",
+       .summary = "a tree search with a network or an engine: visits, priors, values and lines of "
+                  "each move",
        .details =
-           "Monte Carlo tree search as lc0 defines it, with an lc0 network (.pb.gz) or a decoder's "
-           "checkpoint.\n"
+           "Monte Carlo tree search as lc0 defines it, with an lc0 network (.pb.gz), a decoder's "
+           "checkpoint\n"
+           "or a UCI engine that judges each position.\n"
            "Visits count the root itself. All values are for the side to move at the root. The "
            "same\n"
            "options give the same search on any number of threads. With --fens positions are "

@@ -73,6 +73,7 @@ Fields FieldsOf(SearchInput& input) {
              {.min = 0, .max = 1});
   fields.Add("noise_alpha", input.tree.noise_alpha, "small: few moves get much of it",
              {.min = 0.001, .max = 1000});
+  fields.Add("noise_seed", input.tree.seed, "of the noise");
   return fields;
 }
 

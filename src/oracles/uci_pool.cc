@@ -34,6 +34,8 @@ Answer UciPool::Ask(const GameSoFar& game, const Limits& limits) {
       if (engine == nullptr) engine = std::make_unique<UciClient>(spec_);
       if (options_.forget) engine->NewGame();
       Answer answer = engine->Ask(game, limits);
+      const std::string fault = options_.fault_of ? options_.fault_of(answer) : "";
+      if (!fault.empty()) throw Error("engine {}: {}", engine->name(), fault);
       GiveBack(std::move(engine));
       return answer;
     } catch (const Error& error) {

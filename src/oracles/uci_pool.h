@@ -7,8 +7,10 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "oracles/uci_client.h"
@@ -20,6 +22,8 @@ struct PoolOptions {
   int tries = 3;  // Of one question, each with a new engine; then its Error is thrown.
   // ucinewgame before each question, so that answers do not depend on the questions before.
   bool forget = true;
+  // Why an answer is of no use, "" when it is: an engine that gives such a one has failed.
+  std::function<std::string(const Answer&)> fault_of = {};
 };
 
 class UciPool {

@@ -190,7 +190,8 @@ void SearchTree::Expand(Node& node, const Leaf& leaf, const Evaluation& evaluati
 
 void SearchTree::AddNoise(Node& root) {
   if (options_.noise <= 0) return;
-  Rng rng({.seed = options_.seed, .sample = root_size_, .purpose = Purpose("mcts noise")});
+  const uint64_t position = path_.last().key();
+  Rng rng({.seed = options_.seed, .sample = position, .purpose = Purpose("mcts noise")});
   const std::span<Edge> edges = EdgesOf(root);
   std::vector<double> draws(edges.size());
   for (double& draw : draws) draw = Gamma(rng, options_.noise_alpha);

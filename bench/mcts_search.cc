@@ -1,0 +1,107 @@
+#include "bench/mcts_search.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "games/chess/movegen.h"
+#include "oracles/lc0/network.h"
+#include "oracles/mcts/search.h"
+
+namespace kibitz::bench {
+namespace {
+
+using oracles::GameSoFar;
+using oracles::Lc0Network;
+using oracles::SearchReport;
+
+constexpr int kThreads = 2;
+// lc0 0.32.1 (blas) with this network on two threads of a 2.8 GHz Ice Lake machine, as the data
+// folder's README records it.
+constexpr double kLc0NodesPerSecond = 2021;
+constexpr double kManyTrees = 3500;  // Evaluations a second that the project promises.
+
+// Games of random moves, long enough to be all different.
+std::vector<GameSoFar> RandomGames(int count) {
+  std::vector<GameSoFar> games;
+  for (int i = 0; i < count; ++i) {
+    Rng rng({.seed = 11, .sample = static_cast<uint64_t>(i), .purpose = Purpose("bench games")});
+    GameSoFar game;
+    chess::Board board;
+    for (int ply = 0; ply < 12; ++ply) {
+      const chess::MoveList moves = chess::LegalMoves(board);
+      if (moves.empty()) break;
+      game.moves.push_back(moves[rng.Below(moves.size())]);
+      board = board.After(game.moves.back());
+    }
+    games.push_back(game);
+  }
+  return games;
+}
+
+uint64_t SignatureOf(const std::vector<SearchReport>& reports) {
+  Signature signature;
+  for (const SearchReport& report : reports) {
+    for (const oracles::RootMove& move : report.moves) {
+      signature.Add(move.move.bits());
+      signature.Add(static_cast<uint64_t>(move.visits));
+    }
+  }
+  return signature.value();
+}
+
+// One tree after the other, each as a player would search it.
+void ReportOneTree(Bench& bench, Lc0Network& network) {
+  const int64_t visits = bench.quick() ? 4000 : 20000;
+  const oracles::TreeOptions options{.leaves = oracles::LeavesFor(visits, network.batch())};
+  std::vector<SearchReport> reports;
+  int64_t visited = 0;
+  const Timer timer;
+  for (const GameSoFar& game : RandomGames(3)) {
+    oracles::SearchTree tree(game, options);
+    Search(network, tree, {.visits = visits});
+    visited += tree.visits();
+    reports.push_back(tree.Report());
+  }
+  bench.Report({.name = "search, one tree, maia-1500, 2 threads",
+                .value = static_cast<double>(visited) / timer.Seconds(),
+                .unit = "nodes/s",
+                .yardstick = kLc0NodesPerSecond,
+                .yardstick_name = "lc0 0.32.1 blas, as recorded",
+                .signature = SignatureOf(reports),
+                .promised_ratio = 2.0});
+}
+
+// As the generators of records search: many positions, few leaves of each.
+void ReportManyTrees(Bench& bench, Lc0Network& network) {
+  const auto games = RandomGames(bench.quick() ? 32 : 128);
+  constexpr int64_t kVisits = 200;
+  const Timer timer;
+  const auto reports = SearchMany(network, games, {.leaves = 4}, {.visits = kVisits});
+  const double seconds = timer.Seconds();
+  int64_t visited = 0;
+  for (const SearchReport& report : reports) visited += report.visits;
+  bench.Report({.name = "search, many trees, maia-1500, 2 threads",
+                .value = static_cast<double>(visited) / seconds,
+                .unit = "evaluations/s",
+                .yardstick = kManyTrees,
+                .yardstick_name = "asked for",
+                .signature = SignatureOf(reports),
+                .promised_ratio = 1.0});
+}
+
+}  // namespace
+
+void ReportSearches(Bench& bench) {
+  const std::string path = DataFolder() + "/maia/maia-1500.pb.gz";
+  if (!std::filesystem::exists(path)) {
+    bench.Say("no search: " + path + " is not there; set KIBITZ_DATA to the folder of data");
+    return;
+  }
+  Lc0Network network(path, {.threads = kThreads});
+  ReportOneTree(bench, network);
+  ReportManyTrees(bench, network);
+}
+
+}  // namespace kibitz::bench

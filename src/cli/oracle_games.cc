@@ -1,0 +1,113 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "cli/commands.h"
+#include "cli/record_run.h"
+#include "cli/teacher_input.h"
+#include "oracles/records/played_games.h"
+
+namespace kibitz::cli {
+namespace {
+
+struct GamesOptions {
+  RecordOutput output;
+  oracles::PlayOptions play;
+  std::vector<std::string> openings;
+  TeacherInput teacher = {.session = {.multipv = 4}};
+  std::string engine2;
+  std::string net2;
+  std::vector<std::string> engine2_option;
+  std::optional<int64_t> engine2_nodes;
+};
+
+Fields FieldsOf(GamesOptions& options) {
+  Fields fields;
+  fields.AddAll(FieldsOf(options.output));
+  fields.AddAll(oracles::FieldsOf(options.play));
+  fields.Add("openings", options.openings,
+             "games begin where these end: PGN, FEN or EPD lines, or Parquet rows of games",
+             {.metavar = "FILE"});
+  fields.AddAll(FieldsOf(options.teacher));
+  fields.Add("engine2", options.engine2,
+             "a second engine as opponent; each opening is then played with both colours",
+             {.metavar = "CMD"});
+  fields.Add("net2", options.net2, "a network as opponent, in the same way", {.metavar = "FILE"});
+  fields.Add("engine2_option", options.engine2_option, "UCI option of the second engine",
+             {.metavar = "NAME=VALUE"});
+  fields.Add("engine2_nodes", options.engine2_nodes, "nodes of the opponent, if others",
+             {.min = 1});
+  return fields;
+}
+
+std::unique_ptr<oracles::Teacher> OpenSecond(const GamesOptions& options) {
+  if (!options.engine2.empty() && !options.net2.empty()) {
+    throw Error::Usage("--engine2 and --net2: the opponent is one of them");
+  }
+  if (options.engine2.empty() && options.net2.empty()) {
+    if (options.engine2_nodes || !options.engine2_option.empty()) {
+      throw Error::Usage("--engine2-nodes and --engine2-option need --engine2 or --net2");
+    }
+    return nullptr;
+  }
+  TeacherInput input = options.teacher;
+  input.search.net = options.net2;
+  input.engine = options.engine2;
+  input.engine_option = options.engine2_option;
+  if (options.engine2_nodes) {
+    input.session = {.nodes = options.engine2_nodes, .multipv = input.session.multipv};
+  }
+  return OpenTeacher(input);
+}
+
+int RunGames(const GamesOptions& options, const Context& context) {
+  oracles::CheckParquetName(options.output.out);
+  const auto first = OpenTeacher(options.teacher);
+  const auto second = OpenSecond(options);
+  oracles::PlayOptions play = options.play;
+  nlohmann::ordered_json settings = {{"command", "oracle games"},
+                                     {"options", oracles::FieldsOf(play).ToTree()},
+                                     {"openings", DescribeInputs(options.openings)},
+                                     {"teacher", first->Settings()}};
+  if (second) settings["teacher2"] = second->Settings();
+  oracles::Skipped skipped;
+  const auto work = [&](const oracles::PartStore& parts) {
+    const auto openings = oracles::ReadOpenings(options.openings, skipped);
+    Progress progress("games", static_cast<uint64_t>(play.games));
+    const oracles::Players players{
+        .first = *first, .second = second.get(), .at_once = 4 * WorkersOf(options.teacher)};
+    const int64_t asked = PlayGames(players, play, openings, parts, progress);
+    progress.Finish();
+    return RecordWork{asked, first->failures() + (second ? second->failures() : 0)};
+  };
+  return Run({.output = options.output,
+              .settings = settings,
+              .work = work,
+              .join = oracles::JoinGames,
+              .unit = "games"},
+             skipped, context);
+}
+
+}  // namespace
+
+Command OracleGames() {
+  return MakeCommand<GamesOptions>(
+      {.name = "oracle games",
+       .group = "Teachers",
+       .summary = "let an engine or a network play games and write them as records to learn from",
+       .details = "A row for each position: the move played, the one the teacher thinks best, and "
+                  "win, draw\n"
+                  "and loss for the side to move, as 'decoder pretrain' reads them. Variety comes "
+                  "from\n"
+                  "--openings, --random-plies and --temperature, which draws among the --multipv "
+                  "lines.\n"
+                  "A game depends on the seed and its number, not on --engines. After Ctrl-C or a "
+                  "kill the\n"
+                  "same command goes on with the games that are missing.",
+       .example = "kibitz oracle games --games 1000 --nodes 5000 --out games.parquet"},
+      RunGames);
+}
+
+}  // namespace kibitz::cli

@@ -1,0 +1,105 @@
+#include "cli/record_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/json_output.h"
+
+namespace kibitz::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+void PrintDone(const RecordRun& run, const Json& report, const Context& context) {
+  if (context.json) {
+    PrintJson(report);
+    return;
+  }
+  fmt::print("{}: {} rows of {} {}", run.output.out, report.value("rows", int64_t{0}),
+             report.value(run.unit, int64_t{0}), run.unit);
+  if (report.value("duplicates", int64_t{0}) > 0) {
+    fmt::print(", {} duplicates dropped", report["duplicates"].get<int64_t>());
+  }
+  if (report.contains("kept")) {
+    fmt::print("; nothing to do, it was whole\n");
+    return;
+  }
+  fmt::print("\n{} positions asked about in {}, {} positions/s", report["asked"].get<int64_t>(),
+             HumanSeconds(report["seconds"]), HumanCount(report["positions_per_second"]));
+  if (report["parts_kept"] > 0) {
+    fmt::print("; {} parts were there", report["parts_kept"].get<int64_t>());
+  }
+  fmt::print("\n");
+  if (report["engine_failures"] > 0) {
+    fmt::print("engines failed and were started anew: {}\n", report["engine_failures"].get<int>());
+  }
+  for (const auto& [reason, tally] : report["skipped"].items()) {
+    fmt::print("skipped {}: {}\n", tally["count"].get<int64_t>(), reason);
+  }
+}
+
+}  // namespace
+
+Fields FieldsOf(RecordOutput& output) {
+  Fields fields;
+  fields.Add("out", output.out,
+             "file for the records; what an interrupted run has made is in FILE.parts",
+             {.required = true, .metavar = "FILE"});
+  fields.Add("fresh", output.fresh, "throw away what is there and start anew");
+  return fields;
+}
+
+Json DescribeInputs(const std::vector<std::string>& paths) {
+  Json inputs = Json::array();
+  for (const std::string& path : paths) {
+    if (!fs::exists(path)) throw Error("{}: no such file or folder", path);
+    uint64_t bytes = 0;
+    if (fs::is_directory(path)) {
+      for (const auto& entry : fs::recursive_directory_iterator(path)) {
+        if (entry.is_regular_file()) bytes += entry.file_size();
+      }
+    } else {
+      bytes = fs::file_size(path);
+    }
+    inputs.push_back({{"path", path}, {"bytes", bytes}});
+  }
+  return inputs;
+}
+
+int Run(const RecordRun& run, const oracles::Skipped& skipped, const Context& context) {
+  oracles::PartStore parts(run.output.out, run.settings, run.output.fresh);
+  if (parts.finished()) {
+    Json report = parts.summary();
+    report["kept"] = true;
+    PrintDone(run, report, context);
+    return 0;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const RecordWork work = run.work(parts);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const oracles::Joined joined = run.join(parts);
+  Json summary = {{"out", run.output.out},
+                  {"rows", joined.rows},
+                  {run.unit, joined.units},
+                  {"duplicates", joined.duplicates + skipped.CountOf("duplicate")}};
+  if (!joined.results.empty()) summary["results"] = joined.results;
+  summary["skipped"] = skipped.ToJson();
+  parts.Finish(summary);
+  Json report = summary;
+  report["asked"] = work.positions;
+  report["seconds"] = seconds;
+  report["positions_per_second"] = static_cast<double>(work.positions) / std::max(seconds, 1e-9);
+  report["parts_kept"] = parts.kept();
+  report["engine_failures"] = work.failures;
+  PrintDone(run, report, context);
+  return 0;
+}
+
+}  // namespace kibitz::cli

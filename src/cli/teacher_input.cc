@@ -1,0 +1,183 @@
+#include "cli/teacher_input.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "oracles/line_process.h"
+#include "oracles/records/engine_teacher.h"
+#include "oracles/records/search_teacher.h"
+
+namespace kibitz::cli {
+namespace {
+
+void AddSession(Fields& fields, Session& session) {
+  fields.Add("nodes", session.nodes,
+             "nodes of a search; where no limit is given 10000, 800 with a network", {.min = 1});
+  fields.Add("depth", session.depth, "depth of a search", {.min = 1, .max = 1000});
+  fields.Add("movetime", session.movetime,
+             "milliseconds of a search; its records cannot be made the same again", {.min = 1});
+  fields.Add("multipv", session.multipv, "lines the teacher gives", {.min = 1, .max = 256});
+}
+
+oracles::Limits LimitsOf(const Session& session) {
+  oracles::Limits limits;
+  limits.nodes = session.nodes;
+  if (session.depth) limits.depth = static_cast<int>(*session.depth);
+  limits.move_milliseconds = session.movetime;
+  constexpr int64_t kNodes = 10000;
+  if (!limits.nodes && !limits.depth && !limits.move_milliseconds) limits.nodes = kNodes;
+  return limits;
+}
+
+std::vector<std::string> CommandOf(const std::string& engine) {
+  std::vector<std::string> command;
+  for (std::string_view word : SplitWords(engine)) command.emplace_back(word);
+  if (command.empty()) throw Error::Usage("--engine: no program is named");
+  if (command[0].find('/') != std::string::npos) return command;
+  const std::string path = oracles::FindProgram(command[0]);
+  if (path.empty()) {
+    throw Error(
+        "there is no engine {} on this machine; install one, such as Debian's package "
+        "stockfish (apt install stockfish), or name another with --engine",
+        Quoted(command[0]));
+  }
+  command[0] = path;
+  return command;
+}
+
+std::pair<std::string, std::string> OptionOf(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw Error::Usage("--engine-option {}: expected Name=Value", Quoted(text));
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+void SetWord(Session& session, std::string_view word, const std::string& text) {
+  const size_t equals = std::min(word.find('='), word.size());
+  const std::string name(Trim(word.substr(0, equals)));
+  const auto value = ParseInt(Trim(word.substr(std::min(equals + 1, word.size()))));
+  if (!value || *value < 1) {
+    throw Error::Usage("--sessions {}: {}: expected a name, = and a whole number from 1", text,
+                       Quoted(word));
+  }
+  if (name == "nodes") {
+    session.nodes = value;
+  } else if (name == "depth") {
+    session.depth = value;
+  } else if (name == "movetime") {
+    session.movetime = value;
+  } else if (name == "multipv" && *value <= 256) {
+    session.multipv = static_cast<int>(*value);
+  } else {
+    throw Error::Usage("--sessions {}: {}: expected nodes, depth, movetime, or multipv up to 256",
+                       text, Quoted(word));
+  }
+}
+
+constexpr int64_t kVisits = 800;
+// Many positions are searched at once, so that each needs few leaves for full batches.
+constexpr int kMostLeaves = 4;
+
+oracles::SearchTeacherOptions SearchOptionsOf(const TeacherInput& input) {
+  const Session& session = input.session;
+  if (session.depth || session.movetime) {
+    throw Error::Usage("a network searches by --nodes, not by depth or time");
+  }
+  oracles::SearchTeacherOptions options{.visits = session.nodes.value_or(kVisits),
+                                        .tree = input.search.tree,
+                                        .max_variations = session.multipv,
+                                        .line_plies = input.line_plies};
+  if (options.visits < 2) throw Error::Usage("a network needs --nodes 2 at least");
+  if (options.tree.leaves == 0) options.tree.leaves = LeavesFor(options.visits, kMostLeaves);
+  return options;
+}
+
+// A search with the network of --net, which it owns.
+class NetTeacher : public oracles::Teacher {
+ public:
+  explicit NetTeacher(const TeacherInput& input)
+      : search_(input.search),
+        evaluator_(LoadEvaluator(search_)),
+        teacher_(*evaluator_, SearchOptionsOf(input)) {}
+
+  std::vector<std::optional<oracles::Lesson>> Teach(
+      std::span<const oracles::GameSoFar> games) override {
+    return teacher_.Teach(games);
+  }
+  nlohmann::ordered_json Settings() const override {
+    nlohmann::ordered_json settings = teacher_.Settings();
+    settings["precision"] = search_.precision == nn::Precision::kF32 ? "f32" : "int8";
+    settings["policy_temperature"] = search_.policy_temperature;
+    settings["lc0_rounding"] = search_.lc0_rounding;
+    return settings;
+  }
+
+ private:
+  SearchInput search_;
+  std::unique_ptr<oracles::Evaluator> evaluator_;
+  oracles::SearchTeacher teacher_;
+};
+
+}  // namespace
+
+Fields FieldsOf(TeacherInput& input) {
+  Fields fields;
+  fields.Add("engine", input.engine, "UCI engine that teaches: a program and its arguments",
+             {.metavar = "CMD"});
+  fields.Add("engine_option", input.engine_option, "UCI option, may be repeated",
+             {.metavar = "NAME=VALUE"});
+  if (!input.by_sessions) AddSession(fields, input.session);
+  fields.Add("engines", input.engines, "engines at work at the same time; 0: one a core",
+             {.min = 0, .max = 1024});
+  fields.Add("line_plies", input.line_plies, "longest line kept", {.min = 1, .max = 256});
+  fields.Add("fraction_temperature", input.fraction_temperature,
+             "centipawns; a line's fraction of visits is the softmax of scores over this",
+             {.min = 0.01, .max = 100000});
+  if (!input.by_sessions) {
+    fields.Add("node_evals", input.node_evals,
+               "nodes to ask about each position of a line with; 0: it has the line's value",
+               {.min = 0});
+  }
+  fields.Add("engine_timeout", input.engine_timeout,
+             "seconds of silence after which an engine is started anew", {.min = 0.01});
+  fields.AddAll(oracles::FieldsOf(input.wdl_model));
+  fields.AddAll(FieldsOf(input.search));
+  return fields;
+}
+
+int WorkersOf(const TeacherInput& input) {
+  constexpr int kSearches = 8;  // Their leaves fill a batch together.
+  if (!input.search.net.empty()) return kSearches;
+  return input.engines == 0 ? HardwareThreads() : input.engines;
+}
+
+std::unique_ptr<oracles::Teacher> OpenTeacher(const TeacherInput& input) {
+  if (!input.search.net.empty()) return std::make_unique<NetTeacher>(input);
+  oracles::EngineTeacherOptions options{.command = CommandOf(input.engine),
+                                        .limits = LimitsOf(input.session)};
+  for (const std::string& text : input.engine_option) options.options.push_back(OptionOf(text));
+  options.lines = input.session.multipv;
+  options.engines = WorkersOf(input);
+  options.line_plies = input.line_plies;
+  options.fraction_temperature = input.fraction_temperature;
+  options.node_evals = input.node_evals;
+  options.silence_seconds = input.engine_timeout;
+  options.wdl_model = input.wdl_model;
+  return std::make_unique<oracles::EngineTeacher>(std::move(options));
+}
+
+std::vector<Session> ParseSessions(const std::string& text) {
+  std::vector<Session> sessions;
+  for (std::string_view part : Split(text, ';')) {
+    if (Trim(part).empty()) continue;
+    Session& session = sessions.emplace_back();
+    for (std::string_view word : Split(part, ',')) SetWord(session, Trim(word), text);
+  }
+  if (sessions.empty()) throw Error::Usage("--sessions: none is given");
+  return sessions;
+}
+
+}  // namespace kibitz::cli

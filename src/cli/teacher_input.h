@@ -1,0 +1,52 @@
+// The teacher of the oracle commands: which engine or network, how long it thinks. Every command
+// that makes records takes it this way.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/options.h"
+#include "cli/search_input.h"
+#include "oracles/records/teacher.h"
+#include "oracles/records/wdl_model.h"
+
+namespace kibitz::cli {
+
+// How long, and how many lines. Nothing given: 10,000 nodes of an engine, 800 visits with a
+// network.
+struct Session {
+  std::optional<int64_t> nodes = {};
+  std::optional<int64_t> depth = {};
+  std::optional<int64_t> movetime = {};  // Milliseconds.
+  int multipv = 1;
+};
+
+struct TeacherInput {
+  std::string engine = "stockfish";  // Program and arguments; "": none.
+  std::vector<std::string> engine_option = {};
+  Session session = {};
+  int engines = 0;
+  int line_plies = 10;
+  double fraction_temperature = 50;
+  int64_t node_evals = 0;
+  double engine_timeout = 30;
+  oracles::WdlModel wdl_model = {};
+  SearchInput search = {.net_required = false};  // With a network it teaches instead of the engine.
+  bool by_sessions = false;                      // Set by the command: limits come from elsewhere.
+};
+
+Fields FieldsOf(TeacherInput& input);
+
+// Engines or searches at work at the same time.
+int WorkersOf(const TeacherInput& input);
+
+// Throws Error when there is no such engine, or it cannot do what is asked.
+std::unique_ptr<oracles::Teacher> OpenTeacher(const TeacherInput& input);
+
+// "nodes=2000;nodes=20000,multipv=3": sessions separated by semicolons. Throws Error::Usage.
+std::vector<Session> ParseSessions(const std::string& text);
+
+}  // namespace kibitz::cli

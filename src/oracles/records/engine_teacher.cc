@@ -1,0 +1,193 @@
+#include "oracles/records/engine_teacher.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "games/chess/movegen.h"
+#include "games/chess/rules.h"
+
+namespace kibitz::oracles {
+namespace {
+
+using chess::Board;
+using chess::Ending;
+
+bool Has(const EngineTeacherOptions& options, std::string_view name) {
+  return std::any_of(options.options.begin(), options.options.end(), [name](const auto& option) {
+    return LowerCase(option.first) == LowerCase(name);
+  });
+}
+
+// Adds what makes answers repeatable and complete, as far as the engine knows these options.
+void AddOwnOptions(EngineTeacherOptions& options, const UciClient& engine) {
+  const auto add = [&](const std::string& name, const std::string& value) {
+    if (engine.FindOption(name) != nullptr && !Has(options, name)) {
+      options.options.emplace_back(name, value);
+    }
+  };
+  add("Threads", "1");
+  add("Hash", std::to_string(options.hash_megabytes));
+  add("UCI_ShowWDL", "true");
+  if (options.lines > 1 && engine.FindOption("MultiPV") == nullptr) {
+    throw Error("engine {} has no option MultiPV, so it cannot give {} lines; use --multipv 1",
+                engine.name(), options.lines);
+  }
+  add("MultiPV", std::to_string(options.lines));
+}
+
+EngineSpec SpecOf(const EngineTeacherOptions& options) {
+  return {.command = options.command,
+          .options = options.options,
+          .answer_seconds = std::min(5.0, options.silence_seconds),
+          .silence_seconds = options.silence_seconds};
+}
+
+std::string FaultOf(const Answer& answer) {
+  if (!answer.move || !UsableLines(answer).empty()) return "";
+  return "it gave a move but no line with an exact score; does it search at all, or are its limits "
+         "too tight?";
+}
+
+// The position's end, if the game is over there.
+std::optional<Wdl> WdlIfOver(const Board& board) {
+  const Ending ending = chess::EndingOf(board);
+  if (ending == Ending::kNone) return std::nullopt;
+  return WdlOfEnding(ending == Ending::kCheckmate);
+}
+
+}  // namespace
+
+std::vector<AnswerLine> UsableLines(const Answer& answer) {
+  std::vector<AnswerLine> lines;
+  for (const AnswerLine& line : answer.lines) {
+    if (line.pv.empty() || !line.score || line.score->bound != Bound::kExact) continue;
+    if (!line.score->centipawns && !line.score->mate) continue;
+    const auto same = std::find_if(lines.begin(), lines.end(), [&](const AnswerLine& other) {
+      return other.pv[0] == line.pv[0];
+    });
+    // An interrupted engine may have moved a root move to another rank in its last iteration.
+    if (same == lines.end()) {
+      lines.push_back(line);
+    } else if (line.depth > same->depth) {
+      *same = line;
+    }
+  }
+  const auto best = std::find_if(lines.begin(), lines.end(),
+                                 [&](const AnswerLine& line) { return answer.move == line.pv[0]; });
+  if (best != lines.end()) std::rotate(lines.begin(), best, best + 1);
+  return lines;
+}
+
+EngineTeacher::EngineTeacher(EngineTeacherOptions options)
+    : options_(std::move(options)), threads_(options_.engines) {
+  EngineSpec look = SpecOf(options_);
+  look.options.clear();
+  const UciClient engine(look);
+  name_ = engine.name();
+  tells_wdl_ = engine.FindOption("UCI_ShowWDL") != nullptr;
+  AddOwnOptions(options_, engine);
+  pool_ = std::make_unique<UciPool>(SpecOf(options_),
+                                    PoolOptions{.engines = options_.engines, .fault_of = FaultOf});
+}
+
+std::vector<std::optional<Lesson>> EngineTeacher::Teach(std::span<const GameSoFar> games) {
+  std::vector<std::optional<Lesson>> lessons(games.size());
+  threads_.ParallelFor(games.size(), [&](size_t i) { lessons[i] = TeachOne(games[i]); });
+  return lessons;
+}
+
+std::optional<Lesson> EngineTeacher::TeachOne(const GameSoFar& game) {
+  const Board root = game.Current();
+  if (!chess::HasLegalMove(root)) return std::nullopt;
+  const Answer answer = pool_->Ask(game, options_.limits);
+  Lesson lesson;
+  for (const AnswerLine& line : UsableLines(answer)) {
+    if (static_cast<int>(lesson.variations.size()) == options_.lines) break;
+    if (lesson.variations.empty()) lesson.depth = line.depth;
+    lesson.variations.push_back(MakeVariation(game, root, line));
+  }
+  const Variation& first = lesson.variations.front();
+  lesson.best = first.nodes.front().move;
+  lesson.score = first.score;
+  lesson.wdl = WdlOf(first.score, options_.wdl_model);
+  lesson.nodes = answer.nodes;
+  WeighVariations(lesson);
+  return lesson;
+}
+
+Variation EngineTeacher::MakeVariation(const GameSoFar& game, const Board& root,
+                                       const AnswerLine& line) {
+  Variation variation;
+  variation.score = *line.score;
+  Wdl wdl = WdlOf(variation.score, options_.wdl_model);
+  Board board = root;
+  GameSoFar played = game;
+  const size_t plies = std::min(line.pv.size(), static_cast<size_t>(options_.line_plies));
+  for (size_t ply = 0; ply < plies; ++ply) {
+    board = board.After(line.pv[ply]);
+    played.moves.push_back(line.pv[ply]);
+    wdl = wdl.Reversed();
+    const std::optional<Wdl> over = WdlIfOver(board);
+    Wdl node_wdl = over.value_or(wdl);
+    if (!over && options_.node_evals > 0) node_wdl = AskAbout(played);
+    variation.nodes.push_back({line.pv[ply], node_wdl, 0});
+    if (over) break;
+  }
+  return variation;
+}
+
+Wdl EngineTeacher::AskAbout(const GameSoFar& game) {
+  const Answer answer = pool_->Ask(game, {.nodes = options_.node_evals});
+  return WdlOf(*UsableLines(answer).front().score, options_.wdl_model);
+}
+
+void EngineTeacher::WeighVariations(Lesson& lesson) const {
+  // A line of lower rank may have a higher score when the search was cut off before it was looked
+  // at again; it counts for no more than those above it.
+  std::vector<double> weights;
+  double ceiling = AsCentipawns(lesson.variations.front().score);
+  const double best = ceiling;
+  double sum = 0;
+  for (const Variation& variation : lesson.variations) {
+    ceiling = std::min(ceiling, AsCentipawns(variation.score));
+    weights.push_back(std::exp((ceiling - best) / options_.fraction_temperature));
+    sum += weights.back();
+  }
+  for (size_t i = 0; i < weights.size(); ++i) {
+    Variation& variation = lesson.variations[i];
+    variation.fraction = weights[i] / sum;
+    variation.prior = 1.0 / static_cast<double>(weights.size());
+    variation.visits =
+        std::max<int64_t>(1, std::llround(variation.fraction * static_cast<double>(lesson.nodes)));
+    int64_t visits = variation.visits;
+    for (VariationNode& node : variation.nodes) {
+      node.visits = std::max<int64_t>(1, visits);
+      visits /= 2;
+    }
+  }
+}
+
+nlohmann::ordered_json EngineTeacher::Settings() const {
+  nlohmann::ordered_json settings = {{"kind", "engine"}, {"name", name_}};
+  settings["command"] = options_.command;
+  for (const auto& [name, value] : options_.options) settings["options"][name] = value;
+  if (options_.limits.nodes) settings["nodes"] = *options_.limits.nodes;
+  if (options_.limits.depth) settings["depth"] = *options_.limits.depth;
+  if (options_.limits.move_milliseconds) settings["movetime"] = *options_.limits.move_milliseconds;
+  settings["multipv"] = options_.lines;
+  settings["line_plies"] = options_.line_plies;
+  settings["fraction_temperature"] = options_.fraction_temperature;
+  settings["node_evals"] = options_.node_evals;
+  if (tells_wdl_) {
+    settings["wdl"] = "UCI_ShowWDL";
+  } else {
+    settings["wdl"] = {{"even_centipawns", options_.wdl_model.even_centipawns},
+                       {"spread_centipawns", options_.wdl_model.spread_centipawns}};
+  }
+  return settings;
+}
+
+}  // namespace kibitz::oracles

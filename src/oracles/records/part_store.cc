@@ -1,0 +1,128 @@
+#include "oracles/records/part_store.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "base/config.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/text.h"
+#include "io/byte_sink.h"
+
+namespace kibitz::oracles {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kEnding = ".jsonl.zst";
+
+bool IsPart(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with("part-") && name.ends_with(kEnding);
+}
+
+std::vector<std::string> PartsIn(const std::string& folder) {
+  std::vector<std::string> parts;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (IsPart(entry.path())) parts.push_back(entry.path().string());
+  }
+  std::sort(parts.begin(), parts.end());
+  return parts;
+}
+
+}  // namespace
+
+PartStore::PartStore(std::string out, Json settings, bool fresh)
+    : out_(std::move(out)), folder_(out_ + ".parts"), settings_(std::move(settings)) {
+  if (fresh) {
+    fs::remove_all(folder_);
+    fs::remove(out_ + ".json");
+    fs::remove(out_);
+  }
+  finished_ = LookAtOutput();
+  if (!finished_) OpenFolder();
+}
+
+bool PartStore::LookAtOutput() {
+  const std::string note = out_ + ".json";
+  if (fs::exists(note)) {
+    const Config config = LoadConfig(note);
+    if (!config.tree.contains("settings")) {
+      throw Error("{}: it does not tell how {} was made; remove it or choose another --out", note,
+                  out_);
+    }
+    CheckSettings(config.tree["settings"], note);
+    if (!fs::exists(out_)) return false;
+    if (config.tree.contains("summary")) summary_ = config.tree["summary"];
+    return true;
+  }
+  if (fs::exists(out_) && !fs::exists(folder_)) {
+    throw Error(
+        "{}: there is such a file already, not made by this command; remove it, choose "
+        "another --out, or give --fresh to replace it",
+        out_);
+  }
+  return false;
+}
+
+void PartStore::OpenFolder() {
+  const std::string note = folder_ + "/settings.json";
+  if (fs::exists(note)) {
+    CheckSettings(LoadConfig(note).tree, note);
+  } else {
+    fs::create_directories(folder_);
+    if (!PartsIn(folder_).empty()) {
+      throw Error("{}: parts without a settings.json; remove the folder or give --fresh", folder_);
+    }
+    WriteFileAtomically(note, settings_.dump(2) + "\n");
+  }
+  kept_ = static_cast<int64_t>(PartsIn(folder_).size());
+}
+
+void PartStore::CheckSettings(const Json& found, const std::string& place) const {
+  if (found == settings_) return;
+  const Json difference = Json::diff(found, settings_);
+  const std::string key = difference.at(0).at("path").get<std::string>();
+  const Json::json_pointer pointer(key);
+  const auto text = [&pointer](const Json& tree) {
+    return tree.contains(pointer) ? Quoted(tree.at(pointer).dump()) : std::string("nothing");
+  };
+  throw Error(
+      "{}: made with other settings: {} is {} there and {} now; give the same settings to "
+      "go on, another --out, or --fresh to start anew",
+      place, key, text(found), text(settings_));
+}
+
+std::string PartStore::PathOf(int64_t part) const {
+  return fmt::format("{}/part-{:08}{}", folder_, part, kEnding);
+}
+
+bool PartStore::Has(int64_t part) const { return fs::exists(PathOf(part)); }
+
+void PartStore::Write(int64_t part, std::span<const Json> units) const {
+  io::ByteSink sink(PathOf(part));
+  for (const Json& unit : units) sink.Write(unit.dump() + "\n");
+  sink.Commit();
+}
+
+void PartStore::ForEachUnit(const std::function<void(const io::JsonLine&)>& use) const {
+  for (const std::string& path : PartsIn(folder_)) {
+    io::JsonLines lines(path, {.max_line_bytes = size_t{64} << 20});
+    while (const io::JsonLine* line = lines.Next()) {
+      ThrowIfInterrupted();
+      if (!line->ok()) throw Error("{}; remove the file to make this part again", line->problem());
+      use(*line);
+    }
+  }
+}
+
+void PartStore::Finish(const Json& summary) {
+  summary_ = summary;
+  const Json note = {{"settings", settings_}, {"summary", summary}};
+  WriteFileAtomically(out_ + ".json", note.dump(2) + "\n");
+  fs::remove_all(folder_);
+  finished_ = true;
+}
+
+}  // namespace kibitz::oracles

@@ -1,0 +1,68 @@
+// Long work in numbered parts, so that a kill loses at most the part in hand. Beside OUT, until it
+// is whole, there is a folder OUT.parts: settings.json, and a file of JSON lines for each part that
+// is finished. OUT.json tells how a whole OUT was made.
+//
+//   PartStore store(out, settings);
+//   if (store.finished()) return;
+//   for (int64_t part = 0; part < parts; ++part) {
+//     if (!store.Has(part)) store.Write(part, Work(part));
+//   }
+//   store.ForEachUnit([&](io::JsonValue unit) { writer.Append(unit); });   // Into OUT.
+//   store.Finish(summary);
+//
+// What is there already must have been made with the same settings.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/jsonl.h"
+
+namespace kibitz::oracles {
+
+class PartStore {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  // Throws Error where OUT or its parts were made with other settings, or by somebody else;
+  // `fresh` throws these away instead.
+  PartStore(std::string out, Json settings, bool fresh = false);
+
+  // OUT is whole and of these settings.
+  bool finished() const { return finished_; }
+  // What Finish was told.
+  const Json& summary() const { return summary_; }
+  const std::string& out() const { return out_; }
+  const Json& settings() const { return settings_; }
+
+  bool Has(int64_t part) const;
+  // May be called from several threads for different parts.
+  void Write(int64_t part, std::span<const Json> units) const;
+  // How many parts were there at the start.
+  int64_t kept() const { return kept_; }
+
+  // All units of all parts in order. Throws Error for a part that cannot be read.
+  void ForEachUnit(const std::function<void(const io::JsonLine&)>& use) const;
+
+  // OUT is in place: says so in OUT.json and removes the parts.
+  void Finish(const Json& summary);
+
+ private:
+  std::string PathOf(int64_t part) const;
+  void CheckSettings(const Json& found, const std::string& place) const;
+  bool LookAtOutput();
+  void OpenFolder();
+
+  std::string out_;
+  std::string folder_;
+  Json settings_;
+  Json summary_;
+  bool finished_ = false;
+  int64_t kept_ = 0;
+};
+
+}  // namespace kibitz::oracles

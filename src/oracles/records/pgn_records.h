@@ -1,0 +1,46 @@
+// PGN games as records of games. What a row teaches comes from the file where it says it, else from
+// a teacher, if there is one:
+//
+// | of a row  | from the file                                           | else        | without a
+// teacher |
+// |-----------|---------------------------------------------------------|-------------|-------------------|
+// | wdl       | [%eval] of the position, by wdl_model.h                 | its wdl     | missing |
+// | best_move | the first move of a variation given to a move marked    | its best    | the move
+// played,  | |           | ?!, ? or ?? ("Nf3 was best")                            | move        |
+// see `tolerance`   | | played_q  | the wdl of the position after the move, seen by the     | the
+// same    | the same          | |           | side that moved; exact where the game ends | | |
+//
+// A position without any best move makes no row.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/options.h"
+#include "base/progress.h"
+#include "oracles/records/part_store.h"
+#include "oracles/records/skipped.h"
+#include "oracles/records/teacher.h"
+#include "oracles/records/wdl_model.h"
+
+namespace kibitz::oracles {
+
+struct PgnRecordOptions {
+  // Without a teacher the move played counts as the best one when it lost at most so many
+  // centipawns, by the evaluations before and after it.
+  int tolerance = 20;
+  bool ignore_notes = false;  // Ask the teacher about everything.
+  int64_t limit = 0;          // Games; 0: all.
+  int64_t part_games = 8;     // In a part.
+  WdlModel wdl_model = {};
+};
+Fields FieldsOf(PgnRecordOptions& options);
+
+// Fills the parts that are missing; returns how many positions the teacher was asked about, which
+// may be null. Duplicate games and those without any row are skipped. Progress counts games.
+int64_t MakePgnRecords(const std::vector<std::string>& paths, Teacher* teacher,
+                       const PgnRecordOptions& options, const PartStore& parts, Skipped& skipped,
+                       Progress& progress);
+
+}  // namespace kibitz::oracles

@@ -1,0 +1,40 @@
+// A tree search with a network as a teacher: what it visits is what it teaches.
+//
+//   SearchTeacher teacher(network, {.visits = 800});
+//   auto lessons = teacher.Teach(games);
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "oracles/evaluator.h"
+#include "oracles/mcts/search.h"
+#include "oracles/records/teacher.h"
+
+namespace kibitz::oracles {
+
+struct SearchTeacherOptions {
+  int64_t visits = 800;
+  TreeOptions tree = {};
+  int max_variations = 0;  // Moves told of in a lesson; 0: all that were visited.
+  int line_plies = 10;     // Longer lines are cut, the root move counted.
+};
+
+class SearchTeacher : public Teacher {
+ public:
+  // `evaluator` is borrowed.
+  SearchTeacher(Evaluator& evaluator, const SearchTeacherOptions& options);
+
+  std::vector<std::optional<Lesson>> Teach(std::span<const GameSoFar> games) override;
+  nlohmann::ordered_json Settings() const override;
+
+ private:
+  Evaluator& evaluator_;
+  SearchTeacherOptions options_;
+};
+
+// Centipawns for win minus loss as lc0 shows them: 90 tan(1.5637541897 q).
+int CentipawnsFrom(double q);
+
+}  // namespace kibitz::oracles

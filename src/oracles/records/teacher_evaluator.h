@@ -1,0 +1,32 @@
+// A teacher, such as a UCI engine, as an evaluator for a search: its chances are the value, its
+// lines' fractions the priors. Moves it tells no line of share `rest` equally.
+//
+//   TeacherEvaluator evaluator(std::make_unique<EngineTeacher>(options));
+//   Search(evaluator, tree, {.visits = 100});
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "oracles/evaluator.h"
+#include "oracles/records/teacher.h"
+
+namespace kibitz::oracles {
+
+class TeacherEvaluator : public Evaluator {
+ public:
+  // Positions are asked about without the game before them, `batch` at a time.
+  TeacherEvaluator(std::unique_ptr<Teacher> teacher, int batch, double rest = 0.05);
+
+  void Evaluate(std::span<const Question> questions, std::span<Evaluation> answers) override;
+  int batch() const override { return batch_; }
+  std::string name() const override;
+
+ private:
+  std::unique_ptr<Teacher> teacher_;
+  int batch_;
+  double rest_;
+};
+
+}  // namespace kibitz::oracles
