@@ -246,6 +246,8 @@ void UciClient::Start(const GameSoFar& game, const Limits& limits, OnInfo on_inf
   const MoveStyle style = spec_.chess960 ? MoveStyle::kUciRook : MoveStyle::kUci;
   board_ = game.Current();
   answer_ = {};
+  ranking_.clear();
+  exact_.clear();
   finished_.reset();
   on_info_ = std::move(on_info);
   Send(PositionLine(game, style));
@@ -301,6 +303,7 @@ void UciClient::Take(std::string_view line) {
     }
     answer_.move = best->move;
     answer_.ponder = best->ponder;
+    ListCandidates();
     finished_ = std::move(answer_);
   }
 }
@@ -315,9 +318,36 @@ void UciClient::TakeInfo(std::string_view line) {
     AnswerLine& kept = answer_.lines[static_cast<size_t>(rank) - 1];
     const bool exact = info.score && info.score->bound == Bound::kExact;
     const bool had_exact = kept.score && kept.score->bound == Bound::kExact;
-    if (exact || !had_exact) kept = {info.depth.value_or(0), info.score, info.pv};
+    const AnswerLine said{info.depth.value_or(0), info.score, info.pv};
+    if (exact || !had_exact) kept = said;
+    if (!info.pv.empty()) NoteCandidate(static_cast<size_t>(rank), said);
   }
   if (on_info_) on_info_(info);
+}
+
+void UciClient::NoteCandidate(size_t rank, const AnswerLine& line) {
+  ranking_.resize(std::max(ranking_.size(), rank));
+  ranking_[rank - 1] = line.pv[0];
+  if (!line.score || line.score->bound != Bound::kExact) return;
+  const auto same = std::find_if(exact_.begin(), exact_.end(), [&](const AnswerLine& other) {
+    return other.pv[0] == line.pv[0];
+  });
+  if (same == exact_.end()) {
+    exact_.push_back(line);
+  } else {
+    *same = line;
+  }
+}
+
+void UciClient::ListCandidates() {
+  if (answer_.move) ranking_.insert(ranking_.begin(), *answer_.move);
+  for (Move move : ranking_) {
+    const auto line = std::find_if(exact_.begin(), exact_.end(),
+                                   [&](const AnswerLine& other) { return other.pv[0] == move; });
+    if (line == exact_.end()) continue;
+    answer_.candidates.push_back(std::move(*line));
+    exact_.erase(line);
+  }
 }
 
 void UciClient::Stop() {

@@ -78,6 +78,9 @@ struct Answer {
   std::optional<chess::Move> move;  // Nothing only where there is no legal move.
   std::optional<chess::Move> ponder;
   std::vector<AnswerLine> lines;  // By rank, best first; as many as the engine gave.
+  // The last exact line of each root move, in the engine's last order, `move` first: an engine that
+  // is stopped has often put moves into other ranks since it judged them.
+  std::vector<AnswerLine> candidates;
   int64_t nodes = 0;
   int64_t milliseconds = 0;  // As the engine counts.
   bool stopped = false;      // Because Ask's time was over.
@@ -135,6 +138,8 @@ class UciClient {
   // While it thinks: sees to infos and to the answer.
   void Take(std::string_view line);
   void TakeInfo(std::string_view line);
+  void NoteCandidate(size_t rank, const AnswerLine& line);
+  void ListCandidates();
   void WatchSilence();
   // Seconds after which Ask says stop.
   std::optional<double> TimeFor(const Limits& limits) const;
@@ -148,8 +153,10 @@ class UciClient {
 
   bool failed_ = false;
   bool thinking_ = false;
-  chess::Board board_;  // The position it thinks about.
-  Answer answer_;       // What it said so far.
+  chess::Board board_;                // The position it thinks about.
+  Answer answer_;                     // What it said so far.
+  std::vector<chess::Move> ranking_;  // Root moves by rank, as it said last.
+  std::vector<AnswerLine> exact_;     // The last exact line of each root move.
   std::optional<Answer> finished_;
   OnInfo on_info_;
   Clock::time_point heard_;  // When it said something last.

@@ -249,6 +249,24 @@ TEST(UciClientTest, KeepsTheLastExactLineOfEachRank) {
   EXPECT_EQ(answer.milliseconds, 7);
 }
 
+TEST(UciClientTest, ListsCandidatesByMoveWhereRanksHaveChanged) {
+  const ScriptedEngine script(
+      "go*) echo 'info depth 5 multipv 1 score cp 10 pv e2e4 e7e5';"
+      "echo 'info depth 5 multipv 2 score cp 5 pv d2d4';"
+      "echo 'info depth 5 multipv 3 score cp 1 pv c2c4';"
+      "echo 'info depth 6 multipv 1 score cp 12 pv d2d4 d7d5';"
+      "echo 'info depth 6 multipv 2 score cp 3 upperbound pv e2e4';"
+      "echo 'info depth 6 multipv 3 score cp 2 lowerbound pv g1f3'; echo 'bestmove d2d4';;");
+  UciClient engine(script.Spec());
+  const Answer answer = engine.Ask({}, {.nodes = 1});
+  ASSERT_EQ(answer.candidates.size(), 2U);  // g1f3 was never judged, c2c4 has lost its rank.
+  EXPECT_EQ(ToText(Board(), answer.candidates[0].pv[0]), "d2d4");
+  EXPECT_EQ(answer.candidates[0].score->centipawns, 12);
+  EXPECT_EQ(ToText(Board(), answer.candidates[1].pv[0]), "e2e4");
+  EXPECT_EQ(answer.candidates[1].score->centipawns, 10);
+  EXPECT_EQ(engine.Ask({}, {.nodes = 1}).candidates.size(), 2U);
+}
+
 TEST(UciClientTest, WritesTheLinesOfAQuestion) {
   Board board;
   GameSoFar game;

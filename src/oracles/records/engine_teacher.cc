@@ -46,7 +46,7 @@ EngineSpec SpecOf(const EngineTeacherOptions& options) {
 }
 
 std::string FaultOf(const Answer& answer) {
-  if (!answer.move || !UsableLines(answer).empty()) return "";
+  if (!answer.move || !answer.candidates.empty()) return "";
   return "it gave a move but no line with an exact score; does it search at all, or are its limits "
          "too tight?";
 }
@@ -59,27 +59,6 @@ std::optional<Wdl> WdlIfOver(const Board& board) {
 }
 
 }  // namespace
-
-std::vector<AnswerLine> UsableLines(const Answer& answer) {
-  std::vector<AnswerLine> lines;
-  for (const AnswerLine& line : answer.lines) {
-    if (line.pv.empty() || !line.score || line.score->bound != Bound::kExact) continue;
-    if (!line.score->centipawns && !line.score->mate) continue;
-    const auto same = std::find_if(lines.begin(), lines.end(), [&](const AnswerLine& other) {
-      return other.pv[0] == line.pv[0];
-    });
-    // An interrupted engine may have moved a root move to another rank in its last iteration.
-    if (same == lines.end()) {
-      lines.push_back(line);
-    } else if (line.depth > same->depth) {
-      *same = line;
-    }
-  }
-  const auto best = std::find_if(lines.begin(), lines.end(),
-                                 [&](const AnswerLine& line) { return answer.move == line.pv[0]; });
-  if (best != lines.end()) std::rotate(lines.begin(), best, best + 1);
-  return lines;
-}
 
 EngineTeacher::EngineTeacher(EngineTeacherOptions options)
     : options_(std::move(options)), threads_(options_.engines) {
@@ -104,7 +83,7 @@ std::optional<Lesson> EngineTeacher::TeachOne(const GameSoFar& game) {
   if (!chess::HasLegalMove(root)) return std::nullopt;
   const Answer answer = pool_->Ask(game, options_.limits);
   Lesson lesson;
-  for (const AnswerLine& line : UsableLines(answer)) {
+  for (const AnswerLine& line : answer.candidates) {
     if (static_cast<int>(lesson.variations.size()) == options_.lines) break;
     if (lesson.variations.empty()) lesson.depth = line.depth;
     lesson.variations.push_back(MakeVariation(game, root, line));
@@ -141,7 +120,7 @@ Variation EngineTeacher::MakeVariation(const GameSoFar& game, const Board& root,
 
 Wdl EngineTeacher::AskAbout(const GameSoFar& game) {
   const Answer answer = pool_->Ask(game, {.nodes = options_.node_evals});
-  return WdlOf(*UsableLines(answer).front().score, options_.wdl_model);
+  return WdlOf(*answer.candidates.front().score, options_.wdl_model);
 }
 
 void EngineTeacher::WeighVariations(Lesson& lesson) const {

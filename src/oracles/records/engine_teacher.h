@@ -3,17 +3,16 @@
 //   EngineTeacher teacher({.command = {"stockfish"}, .limits = {.nodes = 10000}, .lines = 3});
 //
 // Every question is asked as if it were the first (ucinewgame, one thread, a fixed hash), so a
-// lesson by nodes or depth is the same with any number of engines. What an engine does not tell is
-// filled in, always the same way:
+// lesson by nodes or depth is the same with any number of engines. Where its parts come from:
 //
-// | of a lesson        | from the engine |
-// |--------------------|----------------------------------------------------------------------------|
-// | wdl                | UCI_ShowWDL where it has it, else wdl_model.h | | variations         | its
-// MultiPV lines with exact scores, cut where the game is over            | | fraction           |
-// softmax of the lines' centipawns over `fraction_temperature`               | | visits | the
-// fraction of the nodes searched; halved for each further node of a line | | prior              |
-// the same for all lines                                                     | | a node's wdl | the
-// line's, seen from alternate sides; or asked for, with `node_evals`     |
+// | part         | from the engine                                                             |
+// |--------------|-----------------------------------------------------------------------------|
+// | wdl          | UCI_ShowWDL where it has it, else wdl_model.h                               |
+// | variations   | its MultiPV lines, last exact scores, cut where the game is over            |
+// | fraction     | softmax of the lines' centipawns over `fraction_temperature`                |
+// | visits       | the fraction of the nodes searched; halved with each further node of a line |
+// | prior        | the same for all lines                                                      |
+// | a node's wdl | the line's, seen from alternate sides; or asked for, with `node_evals`      |
 #pragma once
 
 #include <cstdint>
@@ -64,9 +63,5 @@ class EngineTeacher : public Teacher {
   std::unique_ptr<UciPool> pool_;
   ThreadPool threads_;
 };
-
-// The lines of an answer that a lesson is made of: exact scores, one for each root move, the
-// engine's choice first where it is among them. Empty when the answer says too little.
-std::vector<AnswerLine> UsableLines(const Answer& answer);
 
 }  // namespace kibitz::oracles

@@ -1,14 +1,10 @@
 // PGN games as records of games. What a row teaches comes from the file where it says it, else from
 // a teacher, if there is one:
 //
-// | of a row  | from the file                                           | else        | without a
-// teacher |
-// |-----------|---------------------------------------------------------|-------------|-------------------|
-// | wdl       | [%eval] of the position, by wdl_model.h                 | its wdl     | missing |
-// | best_move | the first move of a variation given to a move marked    | its best    | the move
-// played,  | |           | ?!, ? or ?? ("Nf3 was best")                            | move        |
-// see `tolerance`   | | played_q  | the wdl of the position after the move, seen by the     | the
-// same    | the same          | |           | side that moved; exact where the game ends | | |
+//   wdl        the [%eval] of the position, by wdl_model.h; else the teacher's; else it is missing
+//   best_move  the first move of a variation given to a move marked ?!, ? or ?? ("Nf3 was best");
+//              else the teacher's; without a teacher the move played, see `tolerance`
+//   played_q   from the wdl of the position after the move, exact where the game ends there
 //
 // A position without any best move makes no row.
 #pragma once

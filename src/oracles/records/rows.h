@@ -1,11 +1,11 @@
 // Training records as JSON, unit by unit as parts hold them, and the checks that every unit passes
 // before it is written: they read the texts back and trust nothing.
 //
-// | kind   | unit                                                                       | read by |
-// |--------|----------------------------------------------------------------------------|--------------|
-// | game   | {"game_id", "result", "rows": [{"ply", "fen", "played_move", ...}, ...]}   | decoder |
-// | search | {"fen", "variations", "mcts_action", "win", "draw", "loss"}                | decoder |
-// | eval   | {"fen", "evals": [{"pvs": [{"cp" or "mate", "line"}], "knodes", "depth"}]} | policy |
+// | kind   | unit                                                                       |
+// |--------|----------------------------------------------------------------------------|
+// | game   | {"game_id", "result", "rows": [{"ply", "fen", "played_move", ...}, ...]}   |
+// | search | {"fen", "variations", "mcts_action", "win", "draw", "loss"}                |
+// | eval   | {"fen", "evals": [{"pvs": [{"cp" or "mate", "line"}], "knodes", "depth"}]} |
 //
 // Columns are described in docs/FORMATS.md. Values of games and searches are for the side to move,
 // those of evals for White.

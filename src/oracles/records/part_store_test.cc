@@ -1,0 +1,73 @@
+#include "oracles/records/part_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/atomic_file.h"
+#include "tests/support/test_data.h"
+
+namespace kibitz::oracles {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::MessageOf;
+using Json = PartStore::Json;
+
+std::string UnitsIn(const PartStore& store) {
+  std::string all;
+  store.ForEachUnit([&](const io::JsonLine& line) { all += line.text(); });
+  return all;
+}
+
+TEST(PartStoreTest, KeepsPartsInOrderOverRuns) {
+  const testing::TempFolder folder;
+  const Json settings = {{"nodes", 5}};
+  {
+    const PartStore store(folder.File("a"), settings);
+    store.Write(11, std::vector<Json>{3});
+    store.Write(2, std::vector<Json>{1, 2});
+    EXPECT_FALSE(store.Has(0));
+  }
+  PartStore store(folder.File("a"), settings);
+  EXPECT_EQ(store.kept(), 2);
+  EXPECT_TRUE(store.Has(2));
+  EXPECT_EQ(UnitsIn(store), "123");
+  WriteFileAtomically(folder.File("a"), "x");  // Killed before it could say so.
+  EXPECT_FALSE(PartStore(folder.File("a"), settings).finished());
+  store.Finish({{"rows", 3}});
+  EXPECT_FALSE(testing::Exists(folder.File("a.parts")));
+  const PartStore again(folder.File("a"), settings);
+  EXPECT_TRUE(again.finished());
+  EXPECT_EQ(again.summary()["rows"], 3);
+}
+
+TEST(PartStoreTest, RefusesWhatOthersHaveMade) {
+  const testing::TempFolder folder;
+  PartStore(folder.File("a"), {{"teacher", {{"nodes", 5}}}}).Write(0, std::vector<Json>{1});
+  const auto open = [&](const Json& settings, bool fresh = false) {
+    return MessageOf([&] { PartStore(folder.File("a"), settings, fresh); });
+  };
+  EXPECT_THAT(open({{"teacher", {{"nodes", 6}}}}),
+              AllOf(HasSubstr("/teacher/nodes is '5' there and '6' now"), HasSubstr("--fresh")));
+  EXPECT_EQ(open({{"teacher", {{"nodes", 5}}}}), "");
+  EXPECT_EQ(open({{"teacher", {{"nodes", 6}}}}, true), "");
+  PartStore(folder.File("a"), {{"teacher", {{"nodes", 6}}}}).Finish({});
+  WriteFileAtomically(folder.File("a"), "x");
+  EXPECT_THAT(open({{"teacher", {{"nodes", 5}}}}), HasSubstr("a.json: made with other settings"));
+  WriteFileAtomically(folder.File("b"), "x");
+  EXPECT_THAT(MessageOf([&] { PartStore(folder.File("b"), {}); }),
+              HasSubstr("not made by this command"));
+}
+
+TEST(PartStoreTest, NamesADamagedPart) {
+  const testing::TempFolder folder;
+  const PartStore store(folder.File("a"), {});
+  store.Write(0, std::vector<Json>{1});
+  WriteFileAtomically(folder.File("a.parts/part-00000000.jsonl.zst"), "{\"x\":");
+  EXPECT_THAT(MessageOf([&] { UnitsIn(store); }),
+              AllOf(HasSubstr("part-00000000"), HasSubstr("make this part again")));
+}
+
+}  // namespace
+}  // namespace kibitz::oracles
