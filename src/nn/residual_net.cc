@@ -120,11 +120,8 @@ class Squeeze {
       const int64_t board = p * kSquares * row_;
       float* own = factors + p * 2 * row_;
       for (int64_t c = 0; c < row_; c += kLanes) Store(own + c, Sigmoid(Load(own + c)));
-      if (activation_ == Activation::kRelu) {
-        Excite(own, y + board, x + board, Relu);
-      } else {
-        Excite(own, y + board, x + board, Mish);
-      }
+      WithActivation(activation_,
+                     [&](const auto& activate) { Excite(own, y + board, x + board, activate); });
     }
   }
 
@@ -194,6 +191,7 @@ struct Room {
 // --- The network ---
 
 struct ResidualNet::Parts {
+  FloatPool pool;
   Activation activation = Activation::kRelu;
   PlaneConv input;
   std::vector<Block> blocks;
@@ -223,18 +221,18 @@ struct ResidualNet::Parts {
 ResidualNet::Parts::Parts(const ResidualWeights& weights)
     : activation(weights.activation),
       input(weights.input),
-      policy(weights.policy),
-      value(weights.value),
+      policy(weights.policy, pool),
+      value(weights.value, pool),
       value_hidden(SquareMajor(weights.value_hidden, weights.value.outputs)),
       value_out(weights.value_out) {
   widest = PaddedChannels(std::max(weights.input.outputs, weights.policy.outputs));
   for (const ResidualBlockWeights& block : weights.blocks) {
-    blocks.push_back({Conv(block.first), Conv(block.second), std::nullopt});
+    blocks.push_back({Conv(block.first, pool), Conv(block.second, pool), std::nullopt});
     if (block.squeeze) blocks.back().squeeze.emplace(*block.squeeze, activation);
     widest = std::max(widest, PaddedChannels(block.first.outputs));
   }
   if (weights.policy_planes) {
-    policy_planes.emplace(*weights.policy_planes);
+    policy_planes.emplace(*weights.policy_planes, pool);
     widest = std::max(widest, PaddedChannels(policy_planes->outputs()));
   } else {
     policy_dense = SquareMajor(*weights.policy_dense, policy.outputs());

@@ -270,7 +270,8 @@ TEST(Conv, HasThePlainNumbers) {
       const int64_t out_row = PaddedChannels(weights.outputs);
       AlignedArray<float> y(kPositions * kSquares * out_row);
       ConvRoom room;
-      Conv(weights).Run(kPositions, x.data(), y.data(), {}, room);
+      FloatPool pool;
+      Conv(weights, pool).Run(kPositions, x.data(), y.data(), {}, room);
       std::vector<float> found;
       std::vector<float> expected;
       for (int64_t p = 0; p < kPositions; ++p) {

@@ -83,6 +83,12 @@ struct OutputLine {
     y2 = even_a * kA2 + even_b * kB2;
     y3 = Load(from + 5 * step) + odd_a * kA2 + odd_b * kB2;
   }
+  void Write(float* to, int64_t step) const {
+    Store(to, y0);
+    Store(to + step, y1);
+    Store(to + 2 * step, y2);
+    Store(to + 3 * step, y3);
+  }
 };
 
 // One tile of kLanes channels to its taps. `board` is the first square; squares are `row` floats
@@ -104,25 +110,15 @@ inline void TransformInput(const float* board, int64_t row, float* taps, int64_t
   }
 }
 
-// The taps' products of one tile to its outputs; `put(row, column, Lanes)` takes each.
+// The taps' products of one tile to its outputs; `put(row, line)` takes each row of four.
 template <typename Put>
 inline void TransformOutput(const float* taps, int64_t tap_step, const Put& put) {
   alignas(64) std::array<float, 4 * kSide * kLanes> between;  // (rows, column taps)
   for (int64_t column = 0; column < kSide; ++column) {
-    const OutputLine line(taps + column * tap_step, kSide * tap_step);
-    float* to = between.data() + column * kLanes;
-    Store(to, line.y0);
-    Store(to + kSide * kLanes, line.y1);
-    Store(to + 2 * kSide * kLanes, line.y2);
-    Store(to + 3 * kSide * kLanes, line.y3);
+    OutputLine(taps + column * tap_step, kSide * tap_step)
+        .Write(between.data() + column * kLanes, kSide * kLanes);
   }
-  for (int64_t i = 0; i < 4; ++i) {
-    const OutputLine line(between.data() + i * kSide * kLanes, kLanes);
-    put(i, 0, line.y0);
-    put(i, 1, line.y1);
-    put(i, 2, line.y2);
-    put(i, 3, line.y3);
-  }
+  for (int64_t i = 0; i < 4; ++i) put(i, OutputLine(between.data() + i * kSide * kLanes, kLanes));
 }
 
 // The taps of a 3x3 window's weights: (3, 3) to (6, 6).
