@@ -10,12 +10,17 @@ namespace kibitz::nn {
 namespace {
 
 using winograd::Edge;
+using winograd::kBoardSide;
 using winograd::kBoardTiles;
+using winograd::kOutputSide;
+using winograd::kSide;
 using winograd::kTaps;
 
-// Between the tiles of taps or products: a tile's lie together, and an odd number of cache lines
-// apart, for lines that are a multiple of 4096 bytes apart push each other out of the first cache.
+// Between tiles: a tile's numbers lie together, an odd number of cache lines from the next one's,
+// for lines that are a multiple of 4096 bytes apart push each other out of the first cache.
 constexpr int64_t TileStep(int64_t row) { return kTaps * row + kTileColumns; }
+constexpr int64_t kProductStep = (kSide + 1) * kTileColumns;
+constexpr int64_t kLineStep = (kSide * kOutputSide + 1) * kTileColumns;
 
 // All tiles of x to their taps, (T, 36, row) with tiles TileStep apart.
 void TransformInputs(int64_t positions, const float* x, int64_t row, float* taps) {
@@ -39,6 +44,17 @@ void TransformInputs(int64_t positions, const float* x, int64_t row, float* taps
             winograd::TransformInput<kLast, kLast>(board + c, row, taps + c, row);
         }
       }
+    }
+  }
+}
+
+// A line of six products to four numbers, for all tiles.
+void TransformProducts(int64_t line, int64_t tiles, ConvRoom& room) {
+  const float* from = room.products.data();
+  float* to = room.lines.data() + line * kOutputSide * kTileColumns;
+  for (int64_t tile = 0; tile < tiles; ++tile, from += kProductStep, to += kLineStep) {
+    for (int64_t i = 0; i < kTileColumns; i += kLanes) {
+      winograd::OutputLine(from + i, kTileColumns).Write(to + i, kTileColumns);
     }
   }
 }
@@ -94,10 +110,14 @@ void Conv::Run(int64_t positions, const float* x, float* y, const ConvFinish& fi
   }
   const int64_t tiles = positions * kBoardTiles;
   room.taps.Reserve(tiles * TileStep(row));
-  room.products.Reserve(tiles * TileStep(kTileColumns));
+  room.products.Reserve(tiles * kProductStep);
+  room.lines.Reserve(tiles * kLineStep);
   TransformInputs(positions, x, row, room.taps.data());
   for (int64_t panel = 0; panel * kTileColumns < outputs_; ++panel) {
-    MultiplyTaps(panel, tiles, room);
+    for (int64_t line = 0; line < kSide; ++line) {
+      MultiplyLine(panel, line, tiles, room);
+      TransformProducts(line, tiles, room);
+    }
     WriteOutputs(panel, tiles, y, finish, room);
   }
 }
@@ -133,17 +153,17 @@ int64_t RowsOf(int64_t tiles_left) {
 
 }  // namespace
 
-// For each tap a product of (T, C) and (C, kTileColumns).
-void Conv::MultiplyTaps(int64_t panel, int64_t tiles, ConvRoom& room) const {
+// For each of a line's taps a product of (T, C) and (C, kTileColumns).
+void Conv::MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const {
   const int64_t row = PaddedChannels(inputs_);
   const int64_t step = TileStep(row);
   const int64_t size = inputs_ * kTileColumns;
-  constexpr int64_t kProductStep = TileStep(kTileColumns);
-  for (int64_t tap = 0; tap < kTaps; ++tap) {
+  for (int64_t i = 0; i < kSide; ++i) {
+    const int64_t tap = line * kSide + i;
     const float* a = room.taps.data() + tap * row;
     const float* b = taps_ + (panel * kTaps + tap) * size;
     const float* next = b + size;  // Behind the last layer's end it is only a hint.
-    float* c = room.products.data() + tap * kTileColumns;
+    float* c = room.products.data() + i * kTileColumns;
     for (int64_t tile = 0; tile < tiles;) {
       const int64_t rows = RowsOf(tiles - tile);
       const int64_t fetch = std::min(inputs_, inputs_ * rows / tiles + 1);
@@ -164,28 +184,30 @@ namespace {
 
 // Adds what ConvFinish asks for and writes one tile's outputs. `to` points to its first square.
 template <bool kSkip, typename Activate>
-inline void WriteTile(const float* products, const float* bias, const float* skip, float* to,
+inline void WriteTile(const float* lines, const float* bias, const float* skip, float* to,
                       int64_t row, const Activate& activate) {
+  const int64_t rank = kBoardSide * row;
   for (int64_t i = 0; i < kTileColumns; i += kLanes) {
     const Lanes offset = Load(bias + i);
-    winograd::TransformOutput(products + i, kTileColumns, [&](int64_t rank, auto line) {
-      const int64_t place = rank * winograd::kBoardSide * row + i;
+    for (int64_t file = 0; file < kOutputSide; ++file) {
+      winograd::OutputLine line(lines + file * kTileColumns + i, kOutputSide * kTileColumns);
+      const int64_t place = file * row + i;
       line.y0 += offset;
       line.y1 += offset;
       line.y2 += offset;
       line.y3 += offset;
       if constexpr (kSkip) {
         line.y0 += Load(skip + place);
-        line.y1 += Load(skip + place + row);
-        line.y2 += Load(skip + place + 2 * row);
-        line.y3 += Load(skip + place + 3 * row);
+        line.y1 += Load(skip + place + rank);
+        line.y2 += Load(skip + place + 2 * rank);
+        line.y3 += Load(skip + place + 3 * rank);
       }
       line.y0 = activate(line.y0);
       line.y1 = activate(line.y1);
       line.y2 = activate(line.y2);
       line.y3 = activate(line.y3);
-      line.Write(to + place, row);
-    });
+      line.Write(to + place, rank);
+    }
   }
 }
 
@@ -197,13 +219,13 @@ void Conv::WriteOutputs(int64_t panel, int64_t tiles, float* y, const ConvFinish
   const float* bias = bias_.data() + panel * kTileColumns;
   WithActivation(finish.activation, [&](const auto& activate) {
     for (int64_t tile = 0; tile < tiles; ++tile) {
-      const int64_t square = tile % 4 / 2 * 4 * winograd::kBoardSide + tile % 2 * 4;
+      const int64_t square = tile % 4 / 2 * kOutputSide * kBoardSide + tile % 2 * kOutputSide;
       const int64_t place = (tile / 4 * kSquares + square) * row + panel * kTileColumns;
-      const float* products = room.products.data() + tile * TileStep(kTileColumns);
+      const float* lines = room.lines.data() + tile * kLineStep;
       if (finish.skip != nullptr) {
-        WriteTile<true>(products, bias, finish.skip + place, y + place, row, activate);
+        WriteTile<true>(lines, bias, finish.skip + place, y + place, row, activate);
       } else {
-        WriteTile<false>(products, bias, nullptr, y + place, row, activate);
+        WriteTile<false>(lines, bias, nullptr, y + place, row, activate);
       }
     }
   });

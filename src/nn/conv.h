@@ -37,7 +37,8 @@ struct ConvFinish {
 // What a thread needs to convolve; grows as needed, and one serves all layers.
 struct ConvRoom {
   AlignedArray<float> taps;      // (T, 36, C)
-  AlignedArray<float> products;  // (T, 36, kTileColumns)
+  AlignedArray<float> products;  // (T, 6, kTileColumns): a line of taps.
+  AlignedArray<float> lines;     // (T, 6, 4, kTileColumns): their sums along lines.
 };
 
 class Conv {
@@ -58,7 +59,7 @@ class Conv {
 
  private:
   void PackTaps(const ConvWeights& weights, FloatPool& pool);
-  void MultiplyTaps(int64_t panel, int64_t tiles, ConvRoom& room) const;
+  void MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const;
   void WriteOutputs(int64_t panel, int64_t tiles, float* y, const ConvFinish& finish,
                     const ConvRoom& room) const;
 

@@ -15,6 +15,7 @@ namespace kibitz::nn::winograd {
 
 inline constexpr int64_t kSide = 6;  // Of a tile's inputs.
 inline constexpr int64_t kTaps = kSide * kSide;
+inline constexpr int64_t kOutputSide = 4;
 inline constexpr int64_t kBoardTiles = 4;
 inline constexpr int64_t kBoardSide = 8;
 
@@ -65,7 +66,7 @@ struct InputLine {
   }
 };
 
-// Along one line of products: four outputs.
+// Along one line of products: four outputs. First along rows, then along columns.
 struct OutputLine {
   Lanes y0, y1, y2, y3;
 
@@ -108,17 +109,6 @@ inline void TransformInput(const float* board, int64_t row, float* taps, int64_t
     InputLine<kBeyondColumn>(between.data() + i * kSide * kLanes, kLanes)
         .Write(taps + i * kSide * tap_step, tap_step);
   }
-}
-
-// The taps' products of one tile to its outputs; `put(row, line)` takes each row of four.
-template <typename Put>
-inline void TransformOutput(const float* taps, int64_t tap_step, const Put& put) {
-  alignas(64) std::array<float, 4 * kSide * kLanes> between;  // (rows, column taps)
-  for (int64_t column = 0; column < kSide; ++column) {
-    OutputLine(taps + column * tap_step, kSide * tap_step)
-        .Write(between.data() + column * kLanes, kSide * kLanes);
-  }
-  for (int64_t i = 0; i < 4; ++i) put(i, OutputLine(between.data() + i * kSide * kLanes, kLanes));
 }
 
 // The taps of a 3x3 window's weights: (3, 3) to (6, 6).
