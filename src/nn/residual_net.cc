@@ -220,7 +220,7 @@ struct ResidualNet::Parts {
 
 ResidualNet::Parts::Parts(const ResidualWeights& weights)
     : activation(weights.activation),
-      input(weights.input),
+      input(weights.input, pool),
       policy(weights.policy, pool),
       value(weights.value, pool),
       value_hidden(SquareMajor(weights.value_hidden, weights.value.outputs)),
@@ -340,6 +340,20 @@ size_t ResidualNet::memory_bytes() const {
   if (parts_->policy_planes) bytes += parts_->policy_planes->memory_bytes();
   if (parts_->policy_dense) bytes += parts_->policy_dense->memory_bytes();
   return bytes;
+}
+
+double ResidualNet::ProductFlops() const {
+  const auto dense = [](const Linear& linear) {
+    return 2.0 * static_cast<double>(linear.inputs() * linear.outputs());
+  };
+  double flops =
+      parts_->policy.ProductFlops() + parts_->value.ProductFlops() + dense(parts_->value_hidden);
+  for (const Block& block : parts_->blocks) {
+    flops += block.first.ProductFlops() + block.second.ProductFlops();
+  }
+  if (parts_->policy_planes) flops += parts_->policy_planes->ProductFlops();
+  if (parts_->policy_dense) flops += dense(*parts_->policy_dense);
+  return flops;
 }
 
 void ResidualNet::Run(Team& team, std::span<const PlaneInput> positions, float* policy,

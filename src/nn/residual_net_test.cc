@@ -289,7 +289,8 @@ TEST(Conv, HasThePlainNumbers) {
 TEST(PlaneConv, TakesPlanesOfAnySquares) {
   Rng rng({.seed = 6});
   ResidualWeights drawn = RandomResidualWeights({.planes = 30, .channels = 70, .blocks = 0}, 4);
-  const PlaneConv conv(drawn.input);
+  FloatPool pool;
+  const PlaneConv conv(drawn.input, pool);
   std::vector<uint64_t> squares;
   std::vector<float> values;
   Numbers x(30 * kSquares);
