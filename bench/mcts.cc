@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "nn/linear.h"
 #include "nn/residual_net.h"
 #include "nn/residual_random.h"
+#include "nn/small_product.h"
 
 namespace kibitz::bench {
 namespace {
@@ -52,154 +54,198 @@ struct Outputs {
 
 // --- The yardstick ---
 
-// The same network with direct convolution: for every square the 3x3 window's inputs side by side,
-// times packed weights. Activations are (positions, 64, channels).
-class DirectNet {
+constexpr int64_t kBordered = 10;  // Squares of a board's side with a border of zeros.
+
+// Direct convolution of one board: for each place of the window a product of packed weights and
+// four neighbouring squares. x and y: (10, 10, padded channels).
+class DirectConv {
  public:
-  explicit DirectNet(const ResidualWeights& weights) : weights_(weights) {
-    Pack(weights.input);
-    for (const auto& block : weights.blocks) {
-      Pack(block.first);
-      Pack(block.second);
+  explicit DirectConv(const ConvWeights& conv)
+      : inputs_(conv.inputs),
+        outputs_(conv.outputs),
+        size_(conv.size),
+        weights_(nn::PaddedChannels(conv.outputs) * conv.inputs * Window()),
+        bias_(nn::PaddedChannels(conv.outputs)) {
+    std::copy(conv.bias.begin(), conv.bias.end(), bias_.data());
+    for (int64_t i = 0; i < static_cast<int64_t>(conv.weight.size()); ++i) {
+      const int64_t n = i / (inputs_ * Window());
+      const int64_t k = i / Window() % inputs_;
+      const int64_t panel = n / nn::kTileColumns * Window() + i % Window();
+      weights_[(panel * inputs_ + k) * nn::kTileColumns + n % nn::kTileColumns] =
+          conv.weight[static_cast<size_t>(i)];
     }
-    Pack(weights.policy);
-    Pack(*weights.policy_planes);
-    Pack(weights.value);
-    Pack({weights.value_hidden.inputs, weights.value_hidden.outputs, 1, weights.value_hidden.weight,
-          weights.value_hidden.bias});
   }
 
-  // Multiplications and additions for a position.
-  double Flops() const { return flops_; }
+  int64_t outputs() const { return outputs_; }
+  double Flops() const {
+    return 2.0 * static_cast<double>(inputs_ * outputs_ * Window() * kSquares);
+  }
 
-  Outputs Run(nn::Team& team, std::span<const PlaneInput> positions) {
-    const auto count = static_cast<int64_t>(positions.size());
-    size_t layer = 0;
-    const auto convolve = [&](const ConvWeights& conv, const std::vector<float>& x) {
-      return Convolve(team, linears_[layer++], conv, count, x);
-    };
-    std::vector<float> x = convolve(weights_.input, Expand(positions));
-    Relu(x);
-    for (const auto& block : weights_.blocks) {
-      std::vector<float> y = convolve(block.first, x);
-      Relu(y);
-      y = convolve(block.second, y);
-      if (block.squeeze) Squeeze(*block.squeeze, count, y);
-      for (size_t i = 0; i < x.size(); ++i) x[i] = std::max(x[i] + y[i], 0.0F);
+  void Run(const float* x, float* y, bool relu) const {
+    const int64_t x_row = nn::PaddedChannels(inputs_);
+    const int64_t y_row = nn::PaddedChannels(outputs_);
+    const int64_t reach = size_ / 2;
+    for (int64_t column = 0; column < outputs_; column += nn::kTileColumns) {
+      const float* weights = weights_.data() + column * inputs_ * Window();
+      for (int64_t square = 0; square < kSquares; square += 4) {
+        const int64_t place = (square / 8 + 1) * kBordered + square % 8 + 1;
+        float* to = y + place * y_row + column;
+        for (int64_t i = 0; i < Window(); ++i) {
+          const int64_t step = (i / size_ - reach) * kBordered + i % size_ - reach;
+          nn::MultiplyTile(4, {.data = x + (place + step) * x_row, .row = x_row},
+                           weights + i * inputs_ * nn::kTileColumns, nn::kTileColumns, inputs_, to,
+                           y_row, i > 0);
+        }
+        for (int64_t i = 0; i < 4 * nn::kTileColumns; i += nn::kLanes) {
+          const int64_t lane = i % nn::kTileColumns;
+          float* number = to + i / nn::kTileColumns * y_row + lane;
+          const nn::Lanes sum = nn::Load(number) + nn::Load(bias_.data() + column + lane);
+          nn::Store(number, relu ? nn::Relu(sum) : sum);
+        }
+      }
     }
-    std::vector<float> policy = convolve(weights_.policy, x);
-    Relu(policy);
-    policy = convolve(*weights_.policy_planes, policy);
-    std::vector<float> value = convolve(weights_.value, x);
-    Relu(value);
-    return {std::move(policy), Value(team, linears_[layer], count, value)};
   }
 
  private:
-  void Pack(const ConvWeights& conv) {
-    const int64_t window = conv.size * conv.size;
-    std::vector<float> weight(conv.weight.size());  // (outputs, window, inputs)
-    for (int64_t i = 0; i < static_cast<int64_t>(weight.size()); ++i) {
-      const int64_t n = i / (window * conv.inputs);
-      const int64_t place = i / conv.inputs % window;
-      weight[static_cast<size_t>(i)] =
-          conv.weight[static_cast<size_t>((n * conv.inputs + i % conv.inputs) * window + place)];
+  int64_t Window() const { return size_ * size_; }
+
+  int64_t inputs_;
+  int64_t outputs_;
+  int64_t size_;
+  nn::AlignedArray<float> weights_;  // (panels, window, inputs, kTileColumns)
+  nn::AlignedArray<float> bias_;
+};
+
+// The same network with direct convolution, a position after another on each thread.
+class DirectNet {
+ public:
+  explicit DirectNet(const ResidualWeights& weights)
+      : weights_(weights),
+        hidden_({.weight = weights.value_hidden.weight,
+                 .outputs = weights.value_hidden.outputs,
+                 .inputs = weights.value_hidden.inputs,
+                 .bias = weights.value_hidden.bias},
+                Precision::kF32) {
+    convs_.emplace_back(weights.input);
+    for (const auto& block : weights.blocks) {
+      convs_.emplace_back(block.first);
+      convs_.emplace_back(block.second);
     }
-    linears_.emplace_back(nn::LinearWeights{.weight = weight,
-                                            .outputs = conv.outputs,
-                                            .inputs = window * conv.inputs,
-                                            .bias = conv.bias},
-                          Precision::kF32);
-    const bool dense = conv.inputs == weights_.value_hidden.inputs;
-    flops_ += 2.0 * static_cast<double>(weight.size()) * (dense ? 1 : kSquares);
-  }
-
-  static void Relu(std::vector<float>& x) {
-    for (float& number : x) number = std::max(number, 0.0F);
-  }
-
-  static std::vector<float> Expand(std::span<const PlaneInput> positions) {
-    const size_t planes = positions[0].squares.size();
-    std::vector<float> x(positions.size() * kSquares * planes);
-    for (size_t i = 0; i < x.size(); ++i) {
-      const PlaneInput& position = positions[i / planes / kSquares];
-      if ((position.squares[i % planes] >> (i / planes % kSquares) & 1) != 0) {
-        x[i] = position.values[i % planes];
-      }
+    for (const auto* conv : {&weights.policy, &*weights.policy_planes, &weights.value}) {
+      convs_.emplace_back(*conv);
     }
-    return x;
   }
 
-  std::vector<float> Convolve(nn::Team& team, const Linear& linear, const ConvWeights& conv,
-                              int64_t count, const std::vector<float>& x) {
-    const int64_t reach = conv.size / 2;
-    packed_.Pack(team, count * kSquares, linear, [&](int64_t row, float* out) {
-      const int64_t square = row % kSquares;
-      for (int64_t i = 0; i < conv.size * conv.size; ++i, out += conv.inputs) {
-        const int64_t rank = square / 8 + i / conv.size - reach;
-        const int64_t file = square % 8 + i % conv.size - reach;
-        if (rank < 0 || rank > 7 || file < 0 || file > 7) {
-          std::fill_n(out, conv.inputs, 0.0F);
-        } else {
-          const int64_t from = (row - square + rank * 8 + file) * conv.inputs;
-          std::copy_n(x.data() + from, conv.inputs, out);
-        }
-      }
+  // Multiplications and additions for a position.
+  double Flops() const {
+    double flops = 2.0 * static_cast<double>(hidden_.inputs() * hidden_.outputs());
+    for (const DirectConv& conv : convs_) flops += conv.Flops();
+    return flops;
+  }
+
+  Outputs Run(nn::Team& team, std::span<const PlaneInput> positions) {
+    const auto planes = static_cast<size_t>(weights_.policy_planes->outputs);
+    const auto inputs = static_cast<size_t>(hidden_.inputs());
+    Outputs outputs;
+    outputs.policy.resize(positions.size() * kSquares * planes);
+    std::vector<float> boards(positions.size() * inputs);
+    team.Run(static_cast<int64_t>(positions.size()), [&](int64_t i) {
+      const auto p = static_cast<size_t>(i);
+      RunPosition(positions[p], outputs.policy.data() + p * kSquares * planes,
+                  boards.data() + p * inputs);
     });
-    std::vector<float> y(static_cast<size_t>(count * kSquares * conv.outputs));
-    linear.Run(team, packed_, {.to = y.data(), .row = conv.outputs});
-    return y;
+    const auto count = static_cast<int64_t>(positions.size());
+    packed_.Pack(team, count, hidden_, [&](int64_t p, float* out) {
+      std::copy_n(boards.data() + p * hidden_.inputs(), hidden_.inputs(), out);
+    });
+    std::vector<float> hidden(static_cast<size_t>(count * hidden_.outputs()));
+    hidden_.Run(team, packed_, {.to = hidden.data(), .row = hidden_.outputs()});
+    for (auto first = hidden.begin(); first != hidden.end(); first += hidden_.outputs()) {
+      std::vector<float> own(first, first + hidden_.outputs());
+      for (float& x : own) x = std::max(x, 0.0F);
+      for (const float x : Dense(weights_.value_out, own)) outputs.value.push_back(x);
+    }
+    return outputs;
+  }
+
+ private:
+  // The board's policy, and what the value's hidden layer takes.
+  void RunPosition(const PlaneInput& position, float* policy, float* value) const {
+    constexpr int64_t kMostChannels = 128;
+    static thread_local nn::AlignedArray<float> room(3 * kBordered * kBordered * kMostChannels);
+    float* x = room.data();
+    float* y = x + kBordered * kBordered * kMostChannels;
+    float* z = y + kBordered * kBordered * kMostChannels;
+    std::fill_n(x, room.size(), 0.0F);
+    Expand(position, y);
+    convs_[0].Run(y, x, true);
+    std::fill_n(y, z - y, 0.0F);  // Another width now: borders lie elsewhere.
+    size_t conv = 1;
+    for (const auto& block : weights_.blocks) {
+      convs_[conv++].Run(x, y, true);
+      convs_[conv++].Run(y, z, false);
+      AddBlock(block, z, x);
+    }
+    convs_[conv].Run(x, y, true);
+    convs_[conv + 1].Run(y, z, false);
+    const int64_t planes = convs_[conv + 1].outputs();
+    const int64_t channels = convs_[conv + 2].outputs();
+    for (int64_t square = 0; square < kSquares; ++square) {
+      std::copy_n(z + Place(square) * nn::PaddedChannels(planes), planes, policy + square * planes);
+    }
+    convs_[conv + 2].Run(x, y, true);
+    for (int64_t i = 0; i < kSquares * channels; ++i) {
+      value[i] = y[Place(i % kSquares) * nn::PaddedChannels(channels) + i / kSquares];
+    }
+  }
+
+  static int64_t Place(int64_t square) { return (square / 8 + 1) * kBordered + square % 8 + 1; }
+
+  static void Expand(const PlaneInput& position, float* x) {
+    const int64_t row = nn::PaddedChannels(static_cast<int64_t>(position.squares.size()));
+    for (size_t k = 0; k < position.squares.size(); ++k) {
+      for (uint64_t left = position.squares[k]; left != 0; left &= left - 1) {
+        x[Place(std::countr_zero(left)) * row + static_cast<int64_t>(k)] = position.values[k];
+      }
+    }
   }
 
   static std::vector<float> Dense(const DenseWeights& dense, const std::vector<float>& x) {
     std::vector<float> y = dense.bias;
-    for (size_t i = 0; i < dense.weight.size(); ++i)
-      y[i / x.size()] += dense.weight[i] * x[i % x.size()];
+    for (size_t n = 0; n < y.size(); ++n) {
+      for (size_t k = 0; k < x.size(); ++k) y[n] += dense.weight[n * x.size() + k] * x[k];
+    }
     return y;
   }
 
-  static void Squeeze(const nn::SqueezeWeights& squeeze, int64_t count, std::vector<float>& y) {
-    const auto channels = static_cast<size_t>(squeeze.reduce.inputs);
-    for (size_t p = 0; p < static_cast<size_t>(count); ++p) {
-      float* board = y.data() + p * kSquares * channels;
-      std::vector<float> means(channels);
-      for (size_t i = 0; i < kSquares * channels; ++i) means[i % channels] += board[i] / kSquares;
-      std::vector<float> small = Dense(squeeze.reduce, means);
-      Relu(small);
-      std::vector<float> factors = Dense(squeeze.expand, small);
-      for (size_t c = 0; c < channels; ++c) factors[c] = 1 / (1 + std::exp(-factors[c]));
-      for (size_t i = 0; i < kSquares * channels; ++i) {
-        board[i] = board[i] * factors[i % channels] + factors[channels + i % channels];
+  // x = relu(x + squeeze(z))
+  static void AddBlock(const nn::ResidualBlockWeights& block, const float* z, float* x) {
+    const int64_t channels = block.second.outputs;
+    const int64_t row = nn::PaddedChannels(channels);
+    std::vector<float> means(static_cast<size_t>(channels));
+    for (int64_t square = 0; square < kSquares; ++square) {
+      for (size_t c = 0; c < means.size(); ++c)
+        means[c] += z[Place(square) * row + static_cast<int64_t>(c)];
+    }
+    for (float& mean : means) mean /= kSquares;
+    std::vector<float> small = Dense(block.squeeze->reduce, means);
+    for (float& number : small) number = std::max(number, 0.0F);
+    std::vector<float> factors = Dense(block.squeeze->expand, small);
+    for (size_t c = 0; c < means.size(); ++c) factors[c] = 1 / (1 + std::exp(-factors[c]));
+    for (int64_t square = 0; square < kSquares; ++square) {
+      for (int64_t c = 0; c < channels; ++c) {
+        const int64_t i = Place(square) * row + c;
+        x[i] = std::max(x[i] + z[i] * factors[static_cast<size_t>(c)] +
+                            factors[static_cast<size_t>(channels + c)],
+                        0.0F);
       }
     }
-  }
-
-  std::vector<float> Value(nn::Team& team, const Linear& linear, int64_t count,
-                           const std::vector<float>& boards) {
-    const int64_t channels = weights_.value.outputs;
-    packed_.Pack(team, count, linear, [&](int64_t p, float* out) {
-      for (int64_t i = 0; i < kSquares * channels; ++i) {
-        out[i % channels * kSquares + i / channels] =
-            boards[static_cast<size_t>(p * kSquares * channels + i)];
-      }
-    });
-    std::vector<float> hidden(static_cast<size_t>(count * linear.outputs()));
-    linear.Run(team, packed_, {.to = hidden.data(), .row = linear.outputs()});
-    Relu(hidden);
-    std::vector<float> value;
-    for (int64_t p = 0; p < count; ++p) {
-      const auto first = hidden.begin() + p * linear.outputs();
-      for (float x : Dense(weights_.value_out, {first, first + linear.outputs()})) {
-        value.push_back(x);
-      }
-    }
-    return value;
   }
 
   const ResidualWeights& weights_;
-  std::vector<Linear> linears_;  // In the order of use.
+  std::vector<DirectConv> convs_;  // In the order of use.
+  Linear hidden_;
   nn::PackedRows packed_;
-  double flops_ = 0;
 };
 
 // --- Measurements ---
