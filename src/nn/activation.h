@@ -32,4 +32,12 @@ inline Lanes Apply(std::optional<Activation> activation, Lanes x) {
   return *activation == Activation::kRelu ? Relu(x) : Mish(x);
 }
 
+// body(function) with the activation as a function that it can inline.
+template <typename Body>
+inline void WithActivation(std::optional<Activation> activation, const Body& body) {
+  if (!activation) return body([](Lanes x) { return x; });
+  if (*activation == Activation::kRelu) return body([](Lanes x) { return Relu(x); });
+  body([](Lanes x) { return Mish(x); });
+}
+
 }  // namespace kibitz::nn

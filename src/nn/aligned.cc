@@ -18,4 +18,16 @@ void PreferLargePages([[maybe_unused]] void* block, [[maybe_unused]] size_t byte
 #endif
 }
 
+float* FloatPool::Take(int64_t size) {
+  constexpr int64_t kBlock = 4 << 20;  // 16 MB, of which only what is used is real.
+  constexpr int64_t kLine = kCacheLine / sizeof(float);
+  const int64_t whole = RoundUp(size, kLine);
+  if (blocks_.empty() || used_ + whole > blocks_.back().size()) {
+    blocks_.push_back(AlignedArray<float>::InLargePages(whole > kBlock ? whole : kBlock));
+    used_ = 0;
+  }
+  used_ += whole;
+  return blocks_.back().data() + used_ - whole;
+}
+
 }  // namespace kibitz::nn

@@ -8,6 +8,7 @@
 #include <new>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace kibitz::nn {
 
@@ -66,6 +67,18 @@ class AlignedArray {
   std::unique_ptr<void, Free> block_;
   T* data_ = nullptr;
   int64_t size_ = 0;
+};
+
+// Many arrays in common large pages: the weights of a network's layers, each too small for a page
+// of its own.
+class FloatPool {
+ public:
+  // `size` zeros at the start of a cache line; they live as long as the pool.
+  float* Take(int64_t size);
+
+ private:
+  std::vector<AlignedArray<float>> blocks_;
+  int64_t used_ = 0;  // Of the last block.
 };
 
 }  // namespace kibitz::nn

@@ -10,32 +10,59 @@ namespace kibitz::nn {
 namespace {
 
 using winograd::Edge;
+using winograd::kBoardSide;
 using winograd::kBoardTiles;
+using winograd::kOutputSide;
+using winograd::kSide;
 using winograd::kTaps;
 
-// Between the taps of a tile: not a multiple of 4096 bytes, for such lines push each other out of
-// the first cache.
-constexpr int64_t TapStep(int64_t tiles, int64_t row) { return tiles * row + kTileColumns; }
+// Between tiles: a tile's numbers lie together, an odd number of cache lines from the next one's,
+// for lines that are a multiple of 4096 bytes apart push each other out of the first cache.
+constexpr int64_t TileStep(int64_t row) { return kTaps * row + kTileColumns; }
+constexpr int64_t kProductStep = (kSide + 1) * kTileColumns;
+constexpr int64_t kLineStep = (kSide * kOutputSide + 1) * kTileColumns;
 
-// All tiles of x to their taps, (36, T, row) with taps TapStep apart.
+// All tiles of x to their taps, (T, 36, row) with tiles TileStep apart.
 void TransformInputs(int64_t positions, const float* x, int64_t row, float* taps) {
-  const int64_t step = TapStep(positions * kBoardTiles, row);
+  const int64_t step = TileStep(row);
   for (int64_t p = 0; p < positions; ++p) {
     const float* board = x + p * kSquares * row;
-    float* to = taps + p * kBoardTiles * row;
-    for (int64_t c = 0; c < row; c += kLanes) {
+    for (int64_t tile = 0; tile < kBoardTiles; ++tile, taps += step) {
       using enum Edge;
-      winograd::TransformInput<kFirst, kFirst>(board + c, row, to + c, step);
-      winograd::TransformInput<kFirst, kLast>(board + c, row, to + row + c, step);
-      winograd::TransformInput<kLast, kFirst>(board + c, row, to + 2 * row + c, step);
-      winograd::TransformInput<kLast, kLast>(board + c, row, to + 3 * row + c, step);
+      for (int64_t c = 0; c < row; c += kLanes) {
+        switch (tile) {
+          case 0:
+            winograd::TransformInput<kFirst, kFirst>(board + c, row, taps + c, row);
+            break;
+          case 1:
+            winograd::TransformInput<kFirst, kLast>(board + c, row, taps + c, row);
+            break;
+          case 2:
+            winograd::TransformInput<kLast, kFirst>(board + c, row, taps + c, row);
+            break;
+          default:
+            winograd::TransformInput<kLast, kLast>(board + c, row, taps + c, row);
+        }
+      }
+    }
+  }
+}
+
+// A line of six products to four numbers, for all tiles.
+void TransformProducts(int64_t line, int64_t tiles, ConvRoom& room) {
+  const float* from = room.products.data();
+  float* to = room.lines.data() + line * kOutputSide * kTileColumns;
+  for (int64_t tile = 0; tile < tiles; ++tile, from += kProductStep, to += kLineStep) {
+    for (int64_t i = 0; i < kTileColumns; i += kLanes) {
+      winograd::OutputLine(from + i, kTileColumns).Write(to + i, kTileColumns);
     }
   }
 }
 
 }  // namespace
 
-Conv::Conv(const ConvWeights& weights) : inputs_(weights.inputs), outputs_(weights.outputs) {
+Conv::Conv(const ConvWeights& weights, FloatPool& pool)
+    : inputs_(weights.inputs), outputs_(weights.outputs) {
   CHECK(weights.size == 1 || weights.size == 3);
   CHECK(static_cast<int64_t>(weights.weight.size()) ==
         inputs_ * outputs_ * weights.size * weights.size);
@@ -43,16 +70,17 @@ Conv::Conv(const ConvWeights& weights) : inputs_(weights.inputs), outputs_(weigh
   if (weights.size == 1) {
     pointwise_ = Dense({inputs_, outputs_, weights.weight, weights.bias});
   } else {
-    PackTaps(weights);
+    PackTaps(weights, pool);
   }
 }
 
-void Conv::PackTaps(const ConvWeights& weights) {
-  taps_ = AlignedArray<float>::InLargePages(PaddedChannels(outputs_) * kTaps * inputs_);
+void Conv::PackTaps(const ConvWeights& weights, FloatPool& pool) {
+  float* packed = pool.Take(PaddedChannels(outputs_) * kTaps * inputs_);
+  taps_ = packed;
   bias_ = AlignedArray<float>(PaddedChannels(outputs_));
   std::copy(weights.bias.begin(), weights.bias.end(), bias_.data());
   for (int64_t n = 0; n < outputs_; ++n) {
-    float* to = taps_.data() + n / kTileColumns * kTaps * inputs_ * kTileColumns + n % kTileColumns;
+    float* to = packed + n / kTileColumns * kTaps * inputs_ * kTileColumns + n % kTileColumns;
     for (int64_t k = 0; k < inputs_; ++k) {
       const auto taps = winograd::TransformWeights(weights.weight.data() + (n * inputs_ + k) * 9);
       for (int64_t tap = 0; tap < kTaps; ++tap) {
@@ -64,85 +92,143 @@ void Conv::PackTaps(const ConvWeights& weights) {
 
 size_t Conv::memory_bytes() const {
   return pointwise_.memory_bytes() +
-         static_cast<size_t>(taps_.size() + bias_.size()) * sizeof(float);
+         static_cast<size_t>(bias_.size() * (1 + kTaps * inputs_)) * sizeof(float);
 }
 
 double Conv::ProductFlops() const {
-  const int64_t products = taps_.size() > 0 ? kTaps * kBoardTiles : kSquares;
+  const int64_t products = taps_ != nullptr ? kTaps * kBoardTiles : kSquares;
   return 2.0 * static_cast<double>(products * inputs_ * outputs_);
 }
 
 void Conv::Run(int64_t positions, const float* x, float* y, const ConvFinish& finish,
                ConvRoom& room) const {
   const int64_t row = PaddedChannels(inputs_);
-  if (taps_.size() == 0) {
+  if (taps_ == nullptr) {
     CHECK(finish.skip == nullptr);
     return pointwise_.Run(positions * kSquares, x, row, y, PaddedChannels(outputs_),
                           finish.activation);
   }
   const int64_t tiles = positions * kBoardTiles;
-  room.taps.Reserve(kTaps * TapStep(tiles, row));
-  room.products.Reserve(kTaps * TapStep(tiles, kTileColumns));
+  room.taps.Reserve(tiles * TileStep(row));
+  room.products.Reserve(tiles * kProductStep);
+  room.lines.Reserve(tiles * kLineStep);
   TransformInputs(positions, x, row, room.taps.data());
   for (int64_t panel = 0; panel * kTileColumns < outputs_; ++panel) {
-    MultiplyTaps(panel, tiles, TapStep(tiles, row), room);
-    WriteOutputs(panel, positions, y, finish, room);
+    for (int64_t line = 0; line < kSide; ++line) {
+      MultiplyLine(panel, line, tiles, room);
+      TransformProducts(line, tiles, room);
+    }
+    WriteOutputs(panel, tiles, y, finish, room);
   }
 }
 
-// For each tap a product of (T, C) and (C, kTileColumns).
-void Conv::MultiplyTaps(int64_t panel, int64_t tiles, int64_t tap_step, ConvRoom& room) const {
+namespace {
+
+// One tile of a product. Weights come from far: a line of those that are needed next is asked for
+// with each of the first `fetch` steps, so that they arrive while these are used.
+template <int64_t kRows>
+inline void MultiplyAndFetch(const Strided& a, const float* b, int64_t depth, const float* next,
+                             int64_t fetch, float* c, int64_t c_row) {
+  TileSums<kRows> sums;
+  const float* column = a.data;
+  const int64_t a_row = a.row;
+  const float* const last = column + depth;
+  for (const float* const end = column + fetch; column < end; ++column) {
+    __builtin_prefetch(next);
+    sums.Add(column, a_row, Load(b), Load(b + kLanes));
+    b += kTileColumns;
+    next += kTileColumns;
+  }
+  for (; column < last; ++column, b += kTileColumns) {
+    sums.Add(column, a_row, Load(b), Load(b + kLanes));
+  }
+  sums.Write(c, c_row);
+}
+
+// Tiles that go into one product together. Their number is a multiple of 4: what 6 leaves is 2 or
+// 4, and twice 4 takes less time than 6 and 2.
+int64_t RowsOf(int64_t tiles_left) {
+  return tiles_left == 8 || tiles_left < kTileRows ? 4 : kTileRows;
+}
+
+}  // namespace
+
+// For each of a line's taps a product of (T, C) and (C, kTileColumns).
+void Conv::MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const {
   const int64_t row = PaddedChannels(inputs_);
+  const int64_t step = TileStep(row);
   const int64_t size = inputs_ * kTileColumns;
-  for (int64_t tap = 0; tap < kTaps; ++tap) {
-    const float* a = room.taps.data() + tap * tap_step;
-    const float* b = taps_.data() + (panel * kTaps + tap) * size;
-    float* c = room.products.data() + tap * TapStep(tiles, kTileColumns);
-    for (int64_t tile = 0; tile < tiles; tile += kTileRows) {
-      FetchAhead(b + size, size * 4, tiles, tile, kTileRows);
-      MultiplyTile(std::min(kTileRows, tiles - tile), {.data = a + tile * row, .row = row}, b,
-                   kTileColumns, inputs_, c + tile * kTileColumns, kTileColumns, false);
+  for (int64_t i = 0; i < kSide; ++i) {
+    const int64_t tap = line * kSide + i;
+    const float* a = room.taps.data() + tap * row;
+    const float* b = taps_ + (panel * kTaps + tap) * size;
+    const float* next = b + size;  // Behind the last layer's end it is only a hint.
+    float* c = room.products.data() + i * kTileColumns;
+    for (int64_t tile = 0; tile < tiles;) {
+      const int64_t rows = RowsOf(tiles - tile);
+      const int64_t fetch = std::min(inputs_, inputs_ * rows / tiles + 1);
+      if (rows == kTileRows) {
+        MultiplyAndFetch<kTileRows>({a, step}, b, inputs_, next, fetch, c, kProductStep);
+      } else {
+        MultiplyAndFetch<4>({a, step}, b, inputs_, next, fetch, c, kProductStep);
+      }
+      tile += rows;
+      a += rows * step;
+      c += rows * kProductStep;
+      next += fetch * kTileColumns;
     }
   }
 }
 
 namespace {
 
-// Adds what ConvFinish asks for and writes one tile's outputs. `at` points to its first square.
-template <typename Activate>
-void WriteTile(const float* products, int64_t step, const float* bias, const float* skip, float* at,
-               int64_t row, const Activate& activate) {
+// Adds what ConvFinish asks for and writes one tile's outputs. `to` points to its first square.
+template <bool kSkip, typename Activate>
+inline void WriteTile(const float* lines, const float* bias, const float* skip, float* to,
+                      int64_t row, const Activate& activate) {
+  const int64_t rank = kBoardSide * row;
   for (int64_t i = 0; i < kTileColumns; i += kLanes) {
     const Lanes offset = Load(bias + i);
-    winograd::TransformOutput(products + i, step, [&](int64_t rank, int64_t file, Lanes value) {
-      const int64_t place = (rank * winograd::kBoardSide + file) * row + i;
-      value += offset;
-      if (skip != nullptr) value += Load(skip + place);
-      Store(at + place, activate(value));
-    });
+    for (int64_t file = 0; file < kOutputSide; ++file) {
+      winograd::OutputLine line(lines + file * kTileColumns + i, kOutputSide * kTileColumns);
+      const int64_t place = file * row + i;
+      line.y0 += offset;
+      line.y1 += offset;
+      line.y2 += offset;
+      line.y3 += offset;
+      if constexpr (kSkip) {
+        line.y0 += Load(skip + place);
+        line.y1 += Load(skip + place + rank);
+        line.y2 += Load(skip + place + 2 * rank);
+        line.y3 += Load(skip + place + 3 * rank);
+      }
+      line.y0 = activate(line.y0);
+      line.y1 = activate(line.y1);
+      line.y2 = activate(line.y2);
+      line.y3 = activate(line.y3);
+      line.Write(to + place, rank);
+    }
   }
 }
 
 }  // namespace
 
-void Conv::WriteOutputs(int64_t panel, int64_t positions, float* y, const ConvFinish& finish,
+void Conv::WriteOutputs(int64_t panel, int64_t tiles, float* y, const ConvFinish& finish,
                         const ConvRoom& room) const {
   const int64_t row = PaddedChannels(outputs_);
-  const int64_t step = TapStep(positions * kBoardTiles, kTileColumns);
   const float* bias = bias_.data() + panel * kTileColumns;
-  for (int64_t tile = 0; tile < positions * kBoardTiles; ++tile) {
-    const int64_t square = tile % 4 / 2 * 4 * winograd::kBoardSide + tile % 2 * 4;
-    const int64_t place = (tile / 4 * kSquares + square) * row + panel * kTileColumns;
-    const float* products = room.products.data() + tile * kTileColumns;
-    const float* skip = finish.skip != nullptr ? finish.skip + place : nullptr;
-    if (!finish.activation) {
-      WriteTile(products, step, bias, skip, y + place, row, [](Lanes x) { return x; });
-    } else if (*finish.activation == Activation::kRelu) {
-      WriteTile(products, step, bias, skip, y + place, row, Relu);
-    } else {
-      WriteTile(products, step, bias, skip, y + place, row, Mish);
+  WithActivation(finish.activation, [&](const auto& activate) {
+    for (int64_t tile = 0; tile < tiles; ++tile) {
+      const int64_t square = tile % 4 / 2 * kOutputSide * kBoardSide + tile % 2 * kOutputSide;
+      const int64_t place = (tile / 4 * kSquares + square) * row + panel * kTileColumns;
+      const float* lines = room.lines.data() + tile * kLineStep;
+      if (finish.skip != nullptr) {
+        WriteTile<true>(lines, bias, finish.skip + place, y + place, row, activate);
+      } else {
+        WriteTile<false>(lines, bias, nullptr, y + place, row, activate);
+      }
     }
-  }
+  });
 }
 
 }  // namespace kibitz::nn

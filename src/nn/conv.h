@@ -2,7 +2,7 @@
 // through all layers of a network in its own cache. 3x3 windows go by Winograd's way
 // (winograd.h), so results differ from the plain sum by rounding: about 1e-6 of the numbers' size.
 //
-//   const Conv conv(weights);
+//   const Conv conv(weights, pool);
 //   conv.Run(positions, x, y, {.activation = Activation::kRelu}, room);
 //
 // Letters: P positions, C channels, T = 4 P tiles. Activations are (P, 64, PaddedChannels(C)).
@@ -36,14 +36,16 @@ struct ConvFinish {
 
 // What a thread needs to convolve; grows as needed, and one serves all layers.
 struct ConvRoom {
-  AlignedArray<float> taps;      // (36, T, C)
-  AlignedArray<float> products;  // (36, T, kTileColumns)
+  AlignedArray<float> taps;      // (T, 36, C)
+  AlignedArray<float> products;  // (T, 6, kTileColumns): a line of taps.
+  AlignedArray<float> lines;     // (T, 6, 4, kTileColumns): their sums along lines.
 };
 
 class Conv {
  public:
   Conv() = default;
-  explicit Conv(const ConvWeights& weights);
+  // Keeps its weights in the pool, which must live as long.
+  Conv(const ConvWeights& weights, FloatPool& pool);
 
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
@@ -56,16 +58,16 @@ class Conv {
            ConvRoom& room) const;
 
  private:
-  void PackTaps(const ConvWeights& weights);
-  void MultiplyTaps(int64_t panel, int64_t tiles, int64_t tap_step, ConvRoom& room) const;
-  void WriteOutputs(int64_t panel, int64_t positions, float* y, const ConvFinish& finish,
+  void PackTaps(const ConvWeights& weights, FloatPool& pool);
+  void MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const;
+  void WriteOutputs(int64_t panel, int64_t tiles, float* y, const ConvFinish& finish,
                     const ConvRoom& room) const;
 
   int64_t inputs_ = 0;
   int64_t outputs_ = 0;
-  Dense pointwise_;           // 1x1
-  AlignedArray<float> taps_;  // 3x3: (panels, 36, C, kTileColumns)
-  AlignedArray<float> bias_;  // 3x3: (panels * kTileColumns)
+  Dense pointwise_;              // 1x1
+  const float* taps_ = nullptr;  // 3x3: (panels, 36, C, kTileColumns), in the pool.
+  AlignedArray<float> bias_;     // 3x3: (panels * kTileColumns)
 };
 
 }  // namespace kibitz::nn

@@ -53,6 +53,17 @@ float LargestOf(std::span<const float> numbers) {
 
 int Rounded(float x) { return static_cast<int>(std::lrintf(x)); }
 
+// Asks for the weights that are needed next, a part with each tile of rows, so that they come while
+// these are used. Only a hint: it may point behind the end.
+inline void FetchAhead(const void* next, int64_t bytes, int64_t rows, int64_t row,
+                       int64_t tile_rows) {
+  if (rows <= tile_rows) return;  // Weights are used once and flow by themselves.
+  constexpr auto kLine = static_cast<int64_t>(kCacheLine);
+  const int64_t part = RoundUp(bytes * tile_rows / rows, kLine);
+  const char* from = static_cast<const char*>(next) + row / tile_rows * part;
+  for (int64_t i = 0; i < part; i += kLine) __builtin_prefetch(from + i);
+}
+
 template <int64_t kRows>
 void FloatTile(const float* a, const float* b, int64_t depth, float* c, bool add) {
   TileSums<kRows> sums;

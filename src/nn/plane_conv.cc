@@ -21,6 +21,17 @@ constexpr int64_t KindOfSquare(int64_t square) {
   return 3 * KindOf(square / kSide) + KindOf(square % kSide);
 }
 
+// The sum of a window's weights that lie on the board, around a square of some kind.
+float FullWindow(const float* window, int64_t kind) {
+  double sum = 0;
+  for (int64_t i = 0; i < kSteps; ++i) {
+    const bool beyond = (kind / 3 == 0 && i / 3 == 0) || (kind / 3 == 2 && i / 3 == 2) ||
+                        (kind % 3 == 0 && i % 3 == 0) || (kind % 3 == 2 && i % 3 == 2);
+    if (!beyond) sum += static_cast<double>(window[i]);
+  }
+  return static_cast<float>(sum);
+}
+
 // Channels that are summed in registers.
 template <int64_t kCount>
 struct Strip {
@@ -63,39 +74,34 @@ bool NearlyFull(uint64_t squares) { return std::popcount(squares) > kSquares / 2
 
 }  // namespace
 
-PlaneConv::PlaneConv(const ConvWeights& weights)
+PlaneConv::PlaneConv(const ConvWeights& weights, FloatPool& pool)
     : inputs_(weights.inputs),
       outputs_(weights.outputs),
       row_(PaddedChannels(weights.outputs)),
-      weights_(weights.inputs * kSteps * row_),
-      full_(weights.inputs * kSteps * row_),
       bias_(row_) {
   CHECK(weights.size == 3);
   CHECK(static_cast<int64_t>(weights.weight.size()) == inputs_ * outputs_ * kSteps);
   CHECK(static_cast<int64_t>(weights.bias.size()) == outputs_);
   std::copy(weights.bias.begin(), weights.bias.end(), bias_.data());
+  float* steps = pool.Take(inputs_ * kSteps * row_);
+  float* full = pool.Take(inputs_ * kSteps * row_);
   for (int64_t n = 0; n < outputs_; ++n) {
     for (int64_t k = 0; k < inputs_; ++k) {
       const float* window = weights.weight.data() + (n * inputs_ + k) * kSteps;
-      // The neighbour one step down sees this square through its window's upper row.
-      for (int64_t step = 0; step < kSteps; ++step) {
-        weights_[(k * kSteps + step) * row_ + n] = window[kSteps - 1 - step];
-      }
-      for (int64_t kind = 0; kind < kSteps; ++kind) {
-        double sum = 0;
-        for (int64_t i = 0; i < kSteps; ++i) {
-          const bool beyond = (kind / 3 == 0 && i / 3 == 0) || (kind / 3 == 2 && i / 3 == 2) ||
-                              (kind % 3 == 0 && i % 3 == 0) || (kind % 3 == 2 && i % 3 == 2);
-          if (!beyond) sum += static_cast<double>(window[i]);
-        }
-        full_[(k * kSteps + kind) * row_ + n] = static_cast<float>(sum);
+      for (int64_t i = 0; i < kSteps; ++i) {
+        const int64_t place = (k * kSteps + i) * row_ + n;
+        // The neighbour one step down sees this square through its window's upper row.
+        steps[place] = window[kSteps - 1 - i];
+        full[place] = FullWindow(window, i);
       }
     }
   }
+  weights_ = steps;
+  full_ = full;
 }
 
 size_t PlaneConv::memory_bytes() const {
-  return static_cast<size_t>(weights_.size() + full_.size() + bias_.size()) * sizeof(float);
+  return static_cast<size_t>((2 * inputs_ * kSteps + 1) * row_) * sizeof(float);
 }
 
 void PlaneConv::Run(const PlaneInput& x, float* y, std::optional<Activation> activation,
@@ -123,7 +129,7 @@ void PlaneConv::AddFull(const PlaneInput& x, Room& room) const {
   }
   for (size_t k = 0; k < x.squares.size(); ++k) {
     if (x.values[k] == 0 || !NearlyFull(x.squares[k])) continue;
-    const float* from = full_.data() + static_cast<int64_t>(k) * kSteps * row_;
+    const float* from = full_ + static_cast<int64_t>(k) * kSteps * row_;
     const Lanes value = Spread(x.values[k]);
     for (int64_t i = 0; i < kSteps * row_; i += kLanes) {
       Store(full + i, Load(full + i) + Load(from + i) * value);
@@ -148,8 +154,7 @@ void PlaneConv::AddPieces(const PlaneInput& x, Room& room) const {
   for (size_t square = 0; square < kSquares; ++square) ends[square + 1] += ends[square];
   room.pieces.resize(ends[kSquares]);
   for_each([&](size_t square, size_t k, float value) {
-    room.pieces[ends[square]++] = {weights_.data() + static_cast<int64_t>(k) * kSteps * row_,
-                                   value};
+    room.pieces[ends[square]++] = {weights_ + static_cast<int64_t>(k) * kSteps * row_, value};
   });
   std::fill_n(room.sums.data(), kBordered * kBordered * row_, 0.0F);
   size_t first = 0;

@@ -36,7 +36,8 @@ class PlaneConv {
   };
 
   PlaneConv() = default;
-  explicit PlaneConv(const ConvWeights& weights);
+  // Keeps its weights in the pool, which must live as long.
+  PlaneConv(const ConvWeights& weights, FloatPool& pool);
 
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
@@ -46,16 +47,15 @@ class PlaneConv {
   void Run(const PlaneInput& x, float* y, std::optional<Activation> activation, Room& room) const;
 
  private:
-  // Adds up full planes; returns where each square's pieces begin, and one more.
   void AddFull(const PlaneInput& x, Room& room) const;
   void AddPieces(const PlaneInput& x, Room& room) const;
 
   int64_t inputs_ = 0;
   int64_t outputs_ = 0;
-  int64_t row_ = 0;              // PaddedChannels(outputs)
-  AlignedArray<float> weights_;  // (inputs, 9 steps from a square, row)
-  AlignedArray<float> full_;     // (inputs, 9 kinds of squares, row)
-  AlignedArray<float> bias_;     // (row)
+  int64_t row_ = 0;                 // PaddedChannels(outputs)
+  const float* weights_ = nullptr;  // (inputs, 9 steps from a square, row)
+  const float* full_ = nullptr;     // (inputs, 9 kinds of squares, row)
+  AlignedArray<float> bias_;        // (row)
 };
 
 }  // namespace kibitz::nn

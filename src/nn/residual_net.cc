@@ -120,11 +120,8 @@ class Squeeze {
       const int64_t board = p * kSquares * row_;
       float* own = factors + p * 2 * row_;
       for (int64_t c = 0; c < row_; c += kLanes) Store(own + c, Sigmoid(Load(own + c)));
-      if (activation_ == Activation::kRelu) {
-        Excite(own, y + board, x + board, Relu);
-      } else {
-        Excite(own, y + board, x + board, Mish);
-      }
+      WithActivation(activation_,
+                     [&](const auto& activate) { Excite(own, y + board, x + board, activate); });
     }
   }
 
@@ -194,6 +191,7 @@ struct Room {
 // --- The network ---
 
 struct ResidualNet::Parts {
+  FloatPool pool;
   Activation activation = Activation::kRelu;
   PlaneConv input;
   std::vector<Block> blocks;
@@ -222,19 +220,19 @@ struct ResidualNet::Parts {
 
 ResidualNet::Parts::Parts(const ResidualWeights& weights)
     : activation(weights.activation),
-      input(weights.input),
-      policy(weights.policy),
-      value(weights.value),
+      input(weights.input, pool),
+      policy(weights.policy, pool),
+      value(weights.value, pool),
       value_hidden(SquareMajor(weights.value_hidden, weights.value.outputs)),
       value_out(weights.value_out) {
   widest = PaddedChannels(std::max(weights.input.outputs, weights.policy.outputs));
   for (const ResidualBlockWeights& block : weights.blocks) {
-    blocks.push_back({Conv(block.first), Conv(block.second), std::nullopt});
+    blocks.push_back({Conv(block.first, pool), Conv(block.second, pool), std::nullopt});
     if (block.squeeze) blocks.back().squeeze.emplace(*block.squeeze, activation);
     widest = std::max(widest, PaddedChannels(block.first.outputs));
   }
   if (weights.policy_planes) {
-    policy_planes.emplace(*weights.policy_planes);
+    policy_planes.emplace(*weights.policy_planes, pool);
     widest = std::max(widest, PaddedChannels(policy_planes->outputs()));
   } else {
     policy_dense = SquareMajor(*weights.policy_dense, policy.outputs());
@@ -342,6 +340,20 @@ size_t ResidualNet::memory_bytes() const {
   if (parts_->policy_planes) bytes += parts_->policy_planes->memory_bytes();
   if (parts_->policy_dense) bytes += parts_->policy_dense->memory_bytes();
   return bytes;
+}
+
+double ResidualNet::ProductFlops() const {
+  const auto dense = [](const Linear& linear) {
+    return 2.0 * static_cast<double>(linear.inputs() * linear.outputs());
+  };
+  double flops =
+      parts_->policy.ProductFlops() + parts_->value.ProductFlops() + dense(parts_->value_hidden);
+  for (const Block& block : parts_->blocks) {
+    flops += block.first.ProductFlops() + block.second.ProductFlops();
+  }
+  if (parts_->policy_planes) flops += parts_->policy_planes->ProductFlops();
+  if (parts_->policy_dense) flops += dense(*parts_->policy_dense);
+  return flops;
 }
 
 void ResidualNet::Run(Team& team, std::span<const PlaneInput> positions, float* policy,

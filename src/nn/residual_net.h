@@ -61,6 +61,8 @@ class ResidualNet {
   int64_t policy_size() const;
   int64_t value_size() const;
   size_t memory_bytes() const;
+  // Multiplications and additions for a position in its large products, for benches.
+  double ProductFlops() const;
 
   // policy: (positions, policy_size), value: (positions, value_size). A position's numbers are the
   // same for any number of threads and any positions beside it. One call at a time.

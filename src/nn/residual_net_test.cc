@@ -270,7 +270,8 @@ TEST(Conv, HasThePlainNumbers) {
       const int64_t out_row = PaddedChannels(weights.outputs);
       AlignedArray<float> y(kPositions * kSquares * out_row);
       ConvRoom room;
-      Conv(weights).Run(kPositions, x.data(), y.data(), {}, room);
+      FloatPool pool;
+      Conv(weights, pool).Run(kPositions, x.data(), y.data(), {}, room);
       std::vector<float> found;
       std::vector<float> expected;
       for (int64_t p = 0; p < kPositions; ++p) {
@@ -288,7 +289,8 @@ TEST(Conv, HasThePlainNumbers) {
 TEST(PlaneConv, TakesPlanesOfAnySquares) {
   Rng rng({.seed = 6});
   ResidualWeights drawn = RandomResidualWeights({.planes = 30, .channels = 70, .blocks = 0}, 4);
-  const PlaneConv conv(drawn.input);
+  FloatPool pool;
+  const PlaneConv conv(drawn.input, pool);
   std::vector<uint64_t> squares;
   std::vector<float> values;
   Numbers x(30 * kSquares);

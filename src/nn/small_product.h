@@ -1,10 +1,8 @@
-// Products of small matrices that lie in cache, for attention and convolution: a tile of 6 rows at
-// a time.
+// Products of small matrices that lie in cache, for attention: a tile of 6 rows at a time.
 #pragma once
 
 #include <cstdint>
 
-#include "nn/aligned.h"
 #include "nn/lanes.h"
 
 namespace kibitz::nn {
@@ -85,17 +83,6 @@ inline void MultiplyTile(int64_t rows, const Strided& a, const float* b, int64_t
     default:
       return MultiplyRows<6>(a, b, b_row, depth, c, c_row, add);
   }
-}
-
-// Asks for the weights that are needed next, a part with each tile of rows, so that they come while
-// these are used. Only a hint: it may point behind the end.
-inline void FetchAhead(const void* next, int64_t bytes, int64_t rows, int64_t row,
-                       int64_t tile_rows) {
-  if (rows <= tile_rows) return;  // Weights are used once and flow by themselves.
-  constexpr auto kLine = static_cast<int64_t>(kCacheLine);
-  const int64_t part = RoundUp(bytes * tile_rows / rows, kLine);
-  const char* from = static_cast<const char*>(next) + row / tile_rows * part;
-  for (int64_t i = 0; i < part; i += kLine) __builtin_prefetch(from + i);
 }
 
 }  // namespace kibitz::nn

@@ -15,6 +15,7 @@ namespace kibitz::nn::winograd {
 
 inline constexpr int64_t kSide = 6;  // Of a tile's inputs.
 inline constexpr int64_t kTaps = kSide * kSide;
+inline constexpr int64_t kOutputSide = 4;
 inline constexpr int64_t kBoardTiles = 4;
 inline constexpr int64_t kBoardSide = 8;
 
@@ -65,7 +66,7 @@ struct InputLine {
   }
 };
 
-// Along one line of products: four outputs.
+// Along one line of products: four outputs. First along rows, then along columns.
 struct OutputLine {
   Lanes y0, y1, y2, y3;
 
@@ -82,6 +83,12 @@ struct OutputLine {
     y1 = odd_a + odd_b;
     y2 = even_a * kA2 + even_b * kB2;
     y3 = Load(from + 5 * step) + odd_a * kA2 + odd_b * kB2;
+  }
+  void Write(float* to, int64_t step) const {
+    Store(to, y0);
+    Store(to + step, y1);
+    Store(to + 2 * step, y2);
+    Store(to + 3 * step, y3);
   }
 };
 
@@ -101,27 +108,6 @@ inline void TransformInput(const float* board, int64_t row, float* taps, int64_t
   for (int64_t i = 0; i < kSide; ++i) {
     InputLine<kBeyondColumn>(between.data() + i * kSide * kLanes, kLanes)
         .Write(taps + i * kSide * tap_step, tap_step);
-  }
-}
-
-// The taps' products of one tile to its outputs; `put(row, column, Lanes)` takes each.
-template <typename Put>
-inline void TransformOutput(const float* taps, int64_t tap_step, const Put& put) {
-  alignas(64) std::array<float, 4 * kSide * kLanes> between;  // (rows, column taps)
-  for (int64_t column = 0; column < kSide; ++column) {
-    const OutputLine line(taps + column * tap_step, kSide * tap_step);
-    float* to = between.data() + column * kLanes;
-    Store(to, line.y0);
-    Store(to + kSide * kLanes, line.y1);
-    Store(to + 2 * kSide * kLanes, line.y2);
-    Store(to + 3 * kSide * kLanes, line.y3);
-  }
-  for (int64_t i = 0; i < 4; ++i) {
-    const OutputLine line(between.data() + i * kSide * kLanes, kLanes);
-    put(i, 0, line.y0);
-    put(i, 1, line.y1);
-    put(i, 2, line.y2);
-    put(i, 3, line.y3);
   }
 }
 
