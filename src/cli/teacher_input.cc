@@ -91,7 +91,8 @@ oracles::SearchTeacherOptions SearchOptionsOf(const TeacherInput& input) {
                                         .max_variations = session.multipv,
                                         .line_plies = input.line_plies};
   if (options.visits < 2) throw Error::Usage("a network needs --nodes 2 at least");
-  if (options.tree.leaves == 0) options.tree.leaves = LeavesFor(options.visits, kMostLeaves);
+  if (options.tree.leaves == 0)
+    options.tree.leaves = oracles::LeavesFor(options.visits, kMostLeaves);
   return options;
 }
 
