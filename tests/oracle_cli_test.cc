@@ -279,6 +279,8 @@ TEST_F(OracleCliTest, WrongUseIsTold) {
   const Ran missing = Oracle({"games", "--engine", "no-such-engine", "--out", File("g.parquet")});
   EXPECT_EQ(missing.code, 1);
   EXPECT_THAT(missing.err, AllOf(HasSubstr("no-such-engine"), HasSubstr("package stockfish")));
+  const Ran path = Oracle({"games", "--engine", File("none"), "--out", File("g.parquet")});
+  EXPECT_THAT(path.err, AllOf(HasSubstr(File("none")), HasSubstr("package stockfish")));
   const Ran ending = Oracle({"games", "--out", File("g.csv")});
   EXPECT_EQ(ending.code, 2);
   EXPECT_THAT(ending.err, HasSubstr(".parquet"));

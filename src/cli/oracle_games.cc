@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "cli/commands.h"
 #include "cli/record_run.h"
@@ -67,6 +68,9 @@ int RunGames(const GamesOptions& options, const Context& context) {
   const auto first = OpenTeacher(options.teacher);
   const auto second = OpenSecond(options);
   oracles::PlayOptions play = options.play;
+  if (play.temperature > 0 && options.teacher.session.multipv == 1) {
+    LogWarn("--temperature has no effect with --multipv 1: there is one line to draw from");
+  }
   nlohmann::ordered_json settings = {{"command", "oracle games"},
                                      {"options", oracles::FieldsOf(play).ToTree()},
                                      {"openings", DescribeInputs(options.openings)},

@@ -1,5 +1,8 @@
 #include "cli/teacher_input.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -35,8 +38,11 @@ std::vector<std::string> CommandOf(const std::string& engine) {
   std::vector<std::string> command;
   for (std::string_view word : SplitWords(engine)) command.emplace_back(word);
   if (command.empty()) throw Error::Usage("--engine: no program is named");
-  if (command[0].find('/') != std::string::npos) return command;
-  const std::string path = oracles::FindProgram(command[0]);
+  const bool is_path = command[0].find('/') != std::string::npos;
+  const bool runs = is_path && access(command[0].c_str(), X_OK) == 0;
+  const std::string path = runs      ? command[0]
+                           : is_path ? std::string()
+                                     : oracles::FindProgram(command[0]);
   if (path.empty()) {
     throw Error(
         "there is no engine {} on this machine; install one, such as Debian's package "
@@ -128,7 +134,7 @@ Fields FieldsOf(TeacherInput& input) {
   Fields fields;
   fields.Add("engine", input.engine, "UCI engine that teaches: a program and its arguments",
              {.metavar = "CMD"});
-  fields.Add("engine_option", input.engine_option, "UCI option, may be repeated",
+  fields.Add("engine_option", input.engine_option, "UCI option of the engine",
              {.metavar = "NAME=VALUE"});
   if (!input.by_sessions) AddSession(fields, input.session);
   fields.Add("engines", input.engines, "engines at work at the same time; 0: one a core",

@@ -94,7 +94,6 @@ Joined JoinGames(const PartStore& parts) {
     ++joined.units;
     ++joined.results[std::string(unit["result"].String())];
     for (JsonValue row : unit["rows"].Items()) {
-      table.writer().SetText(0, unit["game_id"].String());
       table.Set(row);
       table.writer().EndRow();
       ++joined.rows;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "games/chess/rules.h"
+#include "oracles/records/rate_note.h"
 #include "oracles/records/rows.h"
 #include "oracles/records/source_games.h"
 
@@ -76,7 +77,8 @@ class PgnRun {
         options_(options),
         parts_(parts),
         skipped_(skipped),
-        progress_(progress) {}
+        progress_(progress),
+        rate_(progress) {}
 
   bool Take(const PgnGame& game, const std::string& place) {
     if (options_.limit > 0 && games_ == options_.limit) return false;
@@ -143,6 +145,7 @@ class PgnRun {
     }
     auto lessons = teacher_->Teach(questions);
     asked_ += static_cast<int64_t>(questions.size());
+    rate_.Show(asked_);
     for (size_t i = 0; i < places.size(); ++i) {
       waiting_[places[i].game].lessons[places[i].ply] = std::move(lessons[i]);
     }
@@ -205,6 +208,7 @@ class PgnRun {
   const PartStore& parts_;
   Skipped& skipped_;
   Progress& progress_;
+  RateNote rate_;
   int64_t games_ = 0;  // Taken.
   int64_t part_ = 0;   // The one being collected.
   int64_t asked_ = 0;

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "games/chess/movegen.h"
 #include "games/chess/rules.h"
+#include "oracles/records/rate_note.h"
 #include "oracles/records/rows.h"
 
 namespace kibitz::oracles {
@@ -70,6 +71,7 @@ class Tournament {
         openings_(openings),
         parts_(parts),
         progress_(progress),
+        rate_(progress),
         order_(openings.size()) {
     std::iota(order_.begin(), order_.end(), size_t{0});
     Rng rng({.seed = options.seed, .purpose = Purpose("order of openings")});
@@ -158,6 +160,7 @@ class Tournament {
     }
     const auto lessons = teacher.Teach(questions);
     asked_ += static_cast<int64_t>(questions.size());
+    rate_.Show(asked_);
     for (size_t i = 0; i < places.size(); ++i) {
       RunningGame& game = *running_[places[i]];
       CHECK(lessons[i].has_value());  // Games that are over were put away.
@@ -232,6 +235,7 @@ class Tournament {
   std::span<const GameSoFar> openings_;
   const PartStore& parts_;
   Progress& progress_;
+  RateNote rate_;
   std::vector<size_t> order_;  // Of the openings.
   int64_t next_ = 0;           // Number of the next game.
   int64_t asked_ = 0;

@@ -22,8 +22,9 @@ void AddWdl(Json& row, const Wdl& wdl) {
   row["loss"] = Rounded(wdl.loss);
 }
 
-Json PlyRow(const PlyRecord& record) {
-  Json row = {{"ply", record.ply},
+Json PlyRow(const std::string& id, const PlyRecord& record) {
+  Json row = {{"game_id", id},
+              {"ply", record.ply},
               {"fen", ToFen(record.board)},
               {"played_move", ToText(record.board, record.played, MoveStyle::kModel)},
               {"best_move", ToText(record.board, record.best, MoveStyle::kModel)}};
@@ -160,8 +161,14 @@ Json Sound(Json unit, const std::string& fault) {
 }  // namespace
 
 Json GameUnit(const GameRecord& game) {
-  Json unit = {{"game_id", game.id}, {"result", game.result}, {"rows", Json::array()}};
-  for (const PlyRecord& ply : game.plies) unit["rows"].push_back(PlyRow(ply));
+  Json unit = {{"result", game.result}, {"rows", Json::array()}};
+  std::string id = game.id;
+  int expected = game.plies.empty() ? 0 : game.plies.front().ply;
+  for (const PlyRecord& ply : game.plies) {
+    if (ply.ply != expected) id = fmt::format("{}#{}", game.id, ply.ply);
+    unit["rows"].push_back(PlyRow(id, ply));
+    expected = ply.ply + 1;
+  }
   return Sound(unit, FaultOfGame(unit));
 }
 
@@ -188,19 +195,23 @@ Json EvalUnit(const Board& position, std::span<const Lesson> sessions) {
 
 std::string FaultOfGame(const Json& unit) {
   UnitCheck check;
-  std::optional<Board> expected;
+  std::optional<Board> expected;  // After the row before.
+  std::string id;
   int last_ply = -1;
   for (const Json& row : unit["rows"]) {
     const auto board = check.ReadBoard(row["fen"]);
     if (!board) break;
     const int ply = row["ply"];
-    if (ply <= last_ply) check.Fail(fmt::format("ply {} comes after ply {}", ply, last_ply));
-    if (expected && ply == last_ply + 1) check.ExpectSame(*board, *expected);
+    if (expected && row["game_id"] == id) {
+      if (ply != last_ply + 1) check.Fail(fmt::format("ply {} follows ply {}", ply, last_ply));
+      check.ExpectSame(*board, *expected);
+    }
     const auto played = check.ReadMove(*board, row["played_move"], MoveStyle::kModel);
     check.ReadMove(*board, row["best_move"], MoveStyle::kModel);
     check.ExpectWdlOf(row);
     if (!played) break;
     expected = board->After(*played);
+    id = row["game_id"];
     last_ply = ply;
   }
   return check.fault();

@@ -3,7 +3,7 @@
 //
 // | kind   | unit                                                                       |
 // |--------|----------------------------------------------------------------------------|
-// | game   | {"game_id", "result", "rows": [{"ply", "fen", "played_move", ...}, ...]}   |
+// | game   | {"result", "rows": [{"game_id", "ply", "fen", "played_move", ...}, ...]}   |
 // | search | {"fen", "variations", "mcts_action", "win", "draw", "loss"}                |
 // | eval   | {"fen", "evals": [{"pvs": [{"cp" or "mate", "line"}], "knodes", "depth"}]} |
 //
@@ -36,8 +36,9 @@ struct PlyRecord {
 
 struct GameRecord {
   std::string id;
-  std::string result;            // "1-0", "0-1", "1/2-1/2", "*".
-  std::vector<PlyRecord> plies;  // In order; some may be missing.
+  std::string result;  // "1-0", "0-1", "1/2-1/2", "*".
+  // In order. Where one is missing a new game begins as far as readers are concerned: "id#ply".
+  std::vector<PlyRecord> plies;
 };
 
 // Each throws Error when what it has made is not sound.

@@ -30,12 +30,11 @@ Variation LineOf(Board board, const std::vector<std::string>& moves, Wdl wdl) {
 }
 
 Lesson LessonAtStart() {
-  Lesson lesson{.best = MoveAt(Board(), "e2e4"),
-                .wdl = {0.233, 0.767, 0},
-                .depth = 7,
-                .nodes = 1001,
-                .score = {},
-                .variations = {}};
+  Lesson lesson;
+  lesson.best = MoveAt(Board(), "e2e4");
+  lesson.wdl = {0.233, 0.767, 0};
+  lesson.depth = 7;
+  lesson.nodes = 1001;
   lesson.variations = {LineOf(Board(), {"e2e4", "d7d5"}, lesson.wdl),
                        LineOf(Board(), {"c2c4"}, {0.042, 0.956, 0.002})};
   return lesson;
@@ -69,6 +68,14 @@ TEST(RowsTest, GamesAreWrittenInTheNetworksNotation) {
   EXPECT_EQ(rows[2]["played_d"], 0.5);
 }
 
+TEST(RowsTest, AGapMakesTwoGames) {
+  GameRecord game = CastlingGame();
+  game.plies.erase(game.plies.begin() + 1);
+  const Json unit = GameUnit(game);
+  EXPECT_EQ(unit["rows"][0]["game_id"], "g");
+  EXPECT_EQ(unit["rows"][1]["game_id"], "g#2");
+}
+
 TEST(RowsTest, SearchesHaveTheSeedsShape) {
   const Json unit = SearchUnit(Board(), LessonAtStart());
   EXPECT_EQ(unit["mcts_action"], "e2e4");
@@ -85,12 +92,11 @@ TEST(RowsTest, SearchesHaveTheSeedsShape) {
 
 TEST(RowsTest, EvalsAreForWhiteAndRoundUpNodes) {
   const Board board = Board().After(MoveAt(Board(), "e2e4"));
-  Lesson lesson{.best = MoveAt(board, "e7e5"),
-                .wdl = {},
-                .depth = 9,
-                .nodes = 1001,
-                .score = {},
-                .variations = {LineOf(board, {"e7e5"}, {0, 1, 0}), LineOf(board, {"g8f6"}, {})}};
+  Lesson lesson;
+  lesson.best = MoveAt(board, "e7e5");
+  lesson.depth = 9;
+  lesson.nodes = 1001;
+  lesson.variations = {LineOf(board, {"e7e5"}, {0, 1, 0}), LineOf(board, {"g8f6"}, {})};
   lesson.variations[1].score = {};
   lesson.variations[1].score.mate = Mate{true, 3};
   const Json unit = EvalUnit(board, std::vector{lesson});
@@ -112,9 +118,8 @@ TEST(RowsTest, FaultsOfGamesAreFound) {
   EXPECT_THAT(fault([](Json& rows) { rows[1]["fen"] = rows[2]["fen"]; }), HasSubstr("follow"));
   EXPECT_THAT(fault([](Json& rows) { rows[2]["win"] = 0.6; }), HasSubstr("sum to 1"));
   EXPECT_THAT(fault([](Json& rows) { rows[2]["fen"] = "8/8 w - -"; }), HasSubstr("8/8"));
-  EXPECT_THAT(fault([](Json& rows) { rows[2]["ply"] = 1; }), HasSubstr("comes after ply 1"));
-  // A gap is none: a position was left out.
-  EXPECT_EQ(fault([](Json& rows) { rows.erase(1); }), "");
+  EXPECT_THAT(fault([](Json& rows) { rows[2]["ply"] = 1; }), HasSubstr("ply 1 follows ply 1"));
+  EXPECT_THAT(fault([](Json& rows) { rows.erase(1); }), HasSubstr("ply 2 follows ply 0"));
 }
 
 TEST(RowsTest, FaultsOfSearchesAreFound) {

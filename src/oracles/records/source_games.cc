@@ -31,8 +31,9 @@ bool CastlesOddly(const Board& board) {
 }
 
 // A position of usual chess; else it is counted and nothing.
-std::optional<Board> ReadFen(const std::string& fen, const std::string& place, Skipped& skipped) {
-  const Result<Board> board = chess::ParseFen(fen);
+std::optional<Board> ReadFen(const std::string& fen, const std::string& place, Skipped& skipped,
+                             const chess::FenReading& reading = {}) {
+  const Result<Board> board = chess::ParseFen(fen, reading);
   if (board) return *board;
   const bool chess960 = chess::ParseFen(fen, {.chess960 = true}).operator bool();
   skipped.Add(chess960 ? kChess960Reason : "not a position",
@@ -86,7 +87,8 @@ class RowGames {
   // False when no more is wanted.
   bool Add(std::string_view id, std::string_view fen, std::string_view played) {
     const std::string place = fmt::format("{}, row {}", file_, row_++);
-    const auto board = ReadFen(std::string(fen), place, skipped_);
+    // As the decoder reads them.
+    const auto board = ReadFen(std::string(fen), place, skipped_, {.drop_wrong_castling = true});
     const bool follows = board && current_ && id == id_ && SamePosition(*board, *current_);
     if (!follows && !Flush()) return false;
     if (!board) return true;

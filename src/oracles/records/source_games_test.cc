@@ -39,13 +39,13 @@ constexpr const char* kFoolsMate = "1. f3 e5 2. g4 Qh4# 0-1\n\n";
 TEST_F(SourceGamesTest, ReadsLinesOfFenAndEpd) {
   const std::string path = Write("a.epd",
                                  "# a comment\n"
-                                 "8/8/8/8/8/5k2/6q1/4R2K b - - 3 50\n"
+                                 "8/8/8/8/8/5k2/8/4R2K b - - 3 50\n"
                                  "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - bm e1g1; id \"x\";\n\n"
                                  "r3k2r/8/8/8/8/8/8/R3K2R w KQkq -\n"  // A duplicate.
                                  "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1\n"    // Stalemate.
                                  "1rk1r3/8/8/8/8/8/8/1RK1R3 w KQkq - 0 1\n"
                                  "rubbish\n");
-  EXPECT_THAT(Sample(path), ::testing::ElementsAre("8/8/8/8/8/5k2/6q1/4R2K b - - 3 50",
+  EXPECT_THAT(Sample(path), ::testing::ElementsAre("8/8/8/8/8/5k2/8/4R2K b - - 3 50",
                                                    "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"));
   EXPECT_EQ(skipped_.CountOf(kDuplicateReason), 1);
   EXPECT_EQ(skipped_.CountOf(kChess960Reason), 1);
@@ -93,7 +93,7 @@ TEST_F(SourceGamesTest, PutsRowsTogetherToGames) {
   };
   add("a", "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "e1h1");
   add("a", "r3k2r/8/8/8/8/8/8/R4RK1 b kq - 1 1", "e8a8");
-  add("b", "8/8/8/8/8/5k2/6q1/4R2K b - - 3 50", "g2h2");  // Illegal: the king takes.
+  add("b", "8/8/8/8/8/5k2/8/4R2K b - - 3 50", "f3f5");  // Illegal: a lone position.
   add("c", "8/8/8/8/8/5k2/8/4R2K b - - 3 50", "f3f4");
   writer.Finish();
   std::vector<size_t> plies;
@@ -101,7 +101,7 @@ TEST_F(SourceGamesTest, PutsRowsTogetherToGames) {
     plies.push_back(game.game.moves.size());
     return true;
   });
-  EXPECT_THAT(plies, ::testing::ElementsAre(2, 1, 1));
+  EXPECT_THAT(plies, ::testing::ElementsAre(2, 0, 1));
   EXPECT_THAT(testing::MessageOf([&] {
                 ForEachGame({"no/such"}, skipped_, [](const SourceGame&) { return true; });
               }),
