@@ -170,7 +170,6 @@ Distance CompareSearches(const std::string& options_name, Evaluator& network,
       }
       distance.variation += difference / 2 / static_cast<double>(nodes - 1);
       const std::string best = chess::ToText(board, reports[i].moves.front().move);
-      << " " << best << " " << all[i].best << "\n";
       distance.same_best += best == all[i].best ? 1 : 0;
       ++distance.lines;
     }
