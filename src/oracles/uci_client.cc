@@ -329,14 +329,8 @@ void UciClient::NoteCandidate(size_t rank, const AnswerLine& line) {
   ranking_.resize(std::max(ranking_.size(), rank));
   ranking_[rank - 1] = line.pv[0];
   if (!line.score || line.score->bound != Bound::kExact) return;
-  const auto same = std::find_if(exact_.begin(), exact_.end(), [&](const AnswerLine& other) {
-    return other.pv[0] == line.pv[0];
-  });
-  if (same == exact_.end()) {
-    exact_.push_back(line);
-  } else {
-    *same = line;
-  }
+  std::erase_if(exact_, [&](const AnswerLine& other) { return other.pv[0] == line.pv[0]; });
+  exact_.push_back(line);
 }
 
 void UciClient::ListCandidates() {
@@ -348,6 +342,8 @@ void UciClient::ListCandidates() {
     answer_.candidates.push_back(std::move(*line));
     exact_.erase(line);
   }
+  // Where it has changed its mind to moves that it had no time to judge: the last one it judged.
+  if (answer_.candidates.empty() && !exact_.empty()) answer_.candidates = {exact_.back()};
 }
 
 void UciClient::Stop() {

@@ -78,8 +78,9 @@ struct Answer {
   std::optional<chess::Move> move;  // Nothing only where there is no legal move.
   std::optional<chess::Move> ponder;
   std::vector<AnswerLine> lines;  // By rank, best first; as many as the engine gave.
-  // The last exact line of each root move, in the engine's last order, `move` first: an engine that
-  // is stopped has often put moves into other ranks since it judged them.
+  // The last exact line of each root move, in the engine's last order, `move` first if it has one:
+  // an engine that is stopped has often put moves into other ranks since it judged them. Empty only
+  // when it has judged nothing.
   std::vector<AnswerLine> candidates;
   int64_t nodes = 0;
   int64_t milliseconds = 0;  // As the engine counts.
@@ -156,7 +157,7 @@ class UciClient {
   chess::Board board_;                // The position it thinks about.
   Answer answer_;                     // What it said so far.
   std::vector<chess::Move> ranking_;  // Root moves by rank, as it said last.
-  std::vector<AnswerLine> exact_;     // The last exact line of each root move.
+  std::vector<AnswerLine> exact_;     // The last exact line of each root move, newest last.
   std::optional<Answer> finished_;
   OnInfo on_info_;
   Clock::time_point heard_;  // When it said something last.

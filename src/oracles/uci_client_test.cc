@@ -265,6 +265,13 @@ TEST(UciClientTest, ListsCandidatesByMoveWhereRanksHaveChanged) {
   EXPECT_EQ(ToText(Board(), answer.candidates[1].pv[0]), "e2e4");
   EXPECT_EQ(answer.candidates[1].score->centipawns, 10);
   EXPECT_EQ(engine.Ask({}, {.nodes = 1}).candidates.size(), 2U);
+  const ScriptedEngine undecided(
+      "go*) echo 'info depth 4 score cp 9 pv c2c4'; echo 'info depth 5 score cp 10 pv e2e4';"
+      "echo 'info depth 6 score cp 30 lowerbound pv d2d4'; echo 'bestmove d2d4';;");
+  UciClient other(undecided.Spec());
+  const Answer bound = other.Ask({}, {.nodes = 1});
+  ASSERT_EQ(bound.candidates.size(), 1U);
+  EXPECT_EQ(ToText(Board(), bound.candidates[0].pv[0]), "e2e4");
 }
 
 TEST(UciClientTest, WritesTheLinesOfAQuestion) {
