@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "bench/bench.h"
+#include "bench/mcts_search.h"
 #include "bench/peak.h"
 #include "nn/linear.h"
 #include "nn/residual_net.h"
@@ -359,6 +360,7 @@ int Run(int argc, char** argv) {
   Bench bench("mcts", argc, argv);
   nn::Team team(HardwareThreads());
   MeasureNet(bench, team);
+  ReportSearches(bench);
   return bench.Finish();
 }
 
