@@ -35,8 +35,9 @@ int RunPgn(const PgnOptions& options, const Context& context) {
   oracles::PgnRecordOptions records = options.records;
   records.wdl_model = options.teacher.wdl_model;
   std::unique_ptr<oracles::Teacher> teacher;
-  if (!options.teacher.engine.empty()) teacher = OpenTeacher(options.teacher);
-  if (records.ignore_notes && !teacher) throw Error::Usage("--ignore-notes needs --engine");
+  if (HasTeacher(options.teacher)) teacher = OpenTeacher(options.teacher);
+  if (records.ignore_notes && !teacher)
+    throw Error::Usage("--ignore-notes needs --engine or --net");
   nlohmann::ordered_json settings = {{"command", "oracle pgn"},
                                      {"options", oracles::FieldsOf(records).ToTree()},
                                      {"wdl_model", oracles::FieldsOf(records.wdl_model).ToTree()},
@@ -53,7 +54,9 @@ int RunPgn(const PgnOptions& options, const Context& context) {
   const auto join = [&](const oracles::PartStore& parts) {
     const oracles::Joined joined = oracles::JoinGames(parts);
     if (joined.rows == 0 && !teacher) {
-      LogWarn("no row: the games have no [%eval] comments; give --engine stockfish to judge them");
+      LogWarn(
+          "no row: the games have no [%eval] comments; give --engine stockfish (or --net) to judge "
+          "them");
     }
     return joined;
   };
@@ -77,7 +80,8 @@ Command OraclePgn() {
            "one\n"
            "that a variation gives instead of a ?!, ? or ?? move, or the move played where it lost "
            "at\n"
-           "most --tolerance centipawns. With --engine, what the file does not say is asked for.",
+           "most --tolerance centipawns. With --engine or --net, what the file does not say is "
+           "asked for.",
        .example =
            "kibitz oracle pgn games.pgn --engine stockfish --nodes 5000 --out games.parquet"},
       RunPgn);

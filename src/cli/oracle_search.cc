@@ -30,7 +30,7 @@ using oracles::Wdl;
 using Json = nlohmann::ordered_json;
 
 struct Options {
-  FenInput position;
+  FenInput position = {.for_decoder = true};
   std::string moves;
   SearchInput search = {.net_required = false};
   int64_t nodes = 800;

@@ -161,6 +161,10 @@ int WorkersOf(const TeacherInput& input) {
   return input.engines == 0 ? HardwareThreads() : input.engines;
 }
 
+bool HasTeacher(const TeacherInput& input) {
+  return !input.engine.empty() || !input.search.net.empty();
+}
+
 std::unique_ptr<oracles::Teacher> OpenTeacher(const TeacherInput& input) {
   if (!input.search.net.empty()) return std::make_unique<NetTeacher>(input);
   oracles::EngineTeacherOptions options{.command = CommandOf(input.engine),

@@ -43,6 +43,9 @@ Fields FieldsOf(TeacherInput& input);
 // Engines or searches at work at the same time.
 int WorkersOf(const TeacherInput& input);
 
+// Whether an engine or a network is named.
+bool HasTeacher(const TeacherInput& input);
+
 // Throws Error when there is no such engine, or it cannot do what is asked.
 std::unique_ptr<oracles::Teacher> OpenTeacher(const TeacherInput& input);
 

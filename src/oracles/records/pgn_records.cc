@@ -157,7 +157,7 @@ class PgnRun {
     for (size_t ply = 0; ply < noted.game.moves.size(); ++ply) {
       const auto best = BestOf(noted, ply);
       if (!best) {
-        skipped_.Add("no best move is told; --engine would find one",
+        skipped_.Add("no best move is told; --engine or --net would find one",
                      fmt::format("{}, ply {}", noted.place, ply), false);
         continue;
       }
