@@ -385,8 +385,9 @@ bool IsLc0File(const std::string& path) {
   return std::string_view(start.data(), size) == std::string_view("\x0d\xc0\x01\x00\x00", 5);
 }
 
-Lc0File ReadLc0File(const std::string& path) {
-  const std::string bytes = ReadAll(path);
+Lc0File ReadLc0File(const std::string& path) { return ParseLc0File(ReadAll(path), path); }
+
+Lc0File ParseLc0File(std::string_view bytes, const std::string& path) {
   ProtobufReader reader(bytes, path);
   uint32_t magic = 0;
   Format format;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "nn/residual_net.h"
 
@@ -26,6 +27,8 @@ bool IsLc0File(const std::string& path);
 
 // Throws Error.
 Lc0File ReadLc0File(const std::string& path);
+// The same from the bytes of an unpacked file; `path` stands in messages.
+Lc0File ParseLc0File(std::string_view bytes, const std::string& path);
 
 // "6 blocks of 64 filters with squeeze-and-excitation, convolutional policy, WDL".
 std::string DescriptionOf(const Lc0File& file);
