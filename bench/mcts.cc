@@ -10,6 +10,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "bench/bench.h"
 #include "bench/mcts_search.h"
 #include "bench/peak.h"
+#include "nn/int16_product.h"
 #include "nn/linear.h"
 #include "nn/residual_net.h"
 #include "nn/residual_random.h"
@@ -282,84 +284,138 @@ double LargestDifference(const Outputs& a, const Outputs& b) {
   return most;
 }
 
+// Evaluations a second, and multiplications and additions a second.
 struct Measured {
-  double fast = 0;  // Evaluations a second.
+  double f32 = 0;
+  double int8 = 0;
   double direct = 0;
-  double peak = 0;  // Multiplications and additions a second.
+  double peak = 0;
 };
 
-// In turns: what disturbs one disturbs the others.
-Measured MeasureBatch(const Bench& bench, nn::ResidualNet& net, DirectNet& direct, nn::Team& team,
-                      std::span<const PlaneInput> positions, size_t batch) {
-  std::vector<double> fast;
-  std::vector<double> plain;
-  std::vector<double> peaks;
-  std::vector<float> policy(batch * static_cast<size_t>(net.policy_size()));
-  std::vector<float> value(batch * static_cast<size_t>(net.value_size()));
-  for (int round = 0; round < (bench.quick() ? 5 : 25); ++round) {
-    peaks.push_back(MeasurePeak(1));
-    // All positions in batches, so that a round takes as long for each size.
-    fast.push_back(SecondsOf([&] {
-      for (size_t i = 0; i + batch <= positions.size(); i += batch) {
-        net.Run(team, positions.subspan(i, batch), policy.data(), value.data());
-      }
-    }));
-    const size_t some = std::max<size_t>(batch, 64);
-    plain.push_back(SecondsOf([&] {
-                      for (size_t i = 0; i + batch <= some; i += batch) {
-                        direct.Run(team, positions.subspan(i, batch));
-                      }
-                    }) *
-                    static_cast<double>(positions.size()) / static_cast<double>(some));
+class NetBench {
+ public:
+  NetBench(Bench& bench, nn::Team& team)
+      : bench_(bench),
+        team_(team),
+        weights_(nn::RandomResidualWeights({}, kSeed)),
+        f32_(weights_, Precision::kF32),
+        direct_(weights_) {
+    if (nn::kFastInt16) int8_.emplace(weights_, Precision::kInt8);
+    for (int i = 0; i < kPositions; ++i) {
+      boards_.emplace_back(f32_.planes(), static_cast<uint64_t>(i));
+    }
+    for (const auto& board : boards_) positions_.push_back(board.input());
   }
-  const auto count = static_cast<double>(positions.size());
-  return {count / Median(fast), count / Median(plain), Median(peaks)};
-}
 
-void MeasureNet(Bench& bench, nn::Team& team) {
-  const ResidualWeights weights = nn::RandomResidualWeights({}, kSeed);
-  nn::ResidualNet net(weights, Precision::kF32);
-  DirectNet direct(weights);
-  std::vector<nn::RandomPlanes> boards;
-  for (int i = 0; i < kPositions; ++i) boards.emplace_back(net.planes(), static_cast<uint64_t>(i));
-  std::vector<PlaneInput> positions;
-  for (const auto& board : boards) positions.push_back(board.input());
-  const Outputs outputs = Evaluate(net, team, positions);
-  const double difference = LargestDifference(outputs, direct.Run(team, positions));
-  bench.Say(
-      fmt::format("{} threads; {} MB of weights; a position is {:.1f} MFLOP by direct "
-                  "convolution, {:.1f} in our products; outputs differ by {:.1e} at most",
-                  team.size(), net.memory_bytes() >> 20, direct.Flops() / 1e6,
-                  net.ProductFlops() / 1e6, difference));
-  if (difference > 1e-3) bench.Fail("the outputs are not those of direct convolution");
-  for (const size_t batch : {1, 16, 64, 256}) {
-    const Measured measured = MeasureBatch(bench, net, direct, team, positions, batch);
-    bench.Report({.name = fmt::format("evaluations, batch {}, f32", batch),
-                  .value = measured.fast,
-                  .unit = "positions/s",
-                  .yardstick = measured.direct,
-                  .yardstick_name = "direct convolution",
-                  .signature = SignatureOf(outputs),
-                  .promised_ratio = batch >= 16 ? std::optional(1.5) : std::nullopt});
-    bench.Report({.name = fmt::format("products, batch {}, f32", batch),
-                  .value = measured.fast * net.ProductFlops() / 1e9,
-                  .unit = "GFLOP/s",
-                  .yardstick = measured.peak / 1e9,
-                  .yardstick_name = "f32 peak",
-                  .signature = SignatureOf(outputs)});
-    bench.Report({.name = fmt::format("as direct, batch {}, f32", batch),
-                  .value = measured.fast * direct.Flops() / 1e9,
-                  .unit = "GFLOP/s",
-                  .yardstick = measured.peak / 1e9,
-                  .yardstick_name = "f32 peak",
-                  .signature = SignatureOf(outputs)});
+  // Outputs first: a faster wrong answer shows.
+  void Compare() {
+    const Outputs direct = direct_.Run(team_, positions_);
+    const Outputs f32 = Evaluate(f32_, team_, positions_);
+    const double difference = LargestDifference(f32, direct);
+    if (difference > 1e-3) bench_.Fail("the outputs are not those of direct convolution");
+    bench_.Say(
+        fmt::format("{} threads; a position is {:.1f} MFLOP by direct convolution, {:.1f} in "
+                    "our products; outputs differ by {:.0e} at most",
+                    team_.size(), direct_.Flops() / 1e6, f32_.ProductFlops() / 1e6, difference));
+    f32_signature_ = SignatureOf(f32);
+    if (!int8_) return bench_.Say("int8 is left out: not built for AVX2");
+    const Outputs int8 = Evaluate(*int8_, team_, positions_);
+    bench_.Say(fmt::format(
+        "weights: f32 {} MB, int8 {} MB; int8's outputs differ by {:.0e} at most",
+        f32_.memory_bytes() >> 20, int8_->memory_bytes() >> 20, LargestDifference(int8, direct)));
+    int8_signature_ = SignatureOf(int8);
   }
-}
+
+  void MeasureAndReport(size_t batch) {
+    const Measured measured = Measure(batch);
+    bench_.Report({.name = fmt::format("evaluations, batch {}, f32", batch),
+                   .value = measured.f32,
+                   .unit = "positions/s",
+                   .yardstick = measured.direct,
+                   .yardstick_name = "direct convolution",
+                   .signature = f32_signature_,
+                   .promised_ratio = batch >= 16 ? std::optional(1.5) : std::nullopt});
+    ReportShare(fmt::format("products, batch {}, f32", batch), measured.f32 * f32_.ProductFlops(),
+                measured.peak);
+    ReportShare(fmt::format("as direct, batch {}, f32", batch), measured.f32 * direct_.Flops(),
+                measured.peak);
+    if (!int8_) return;
+    bench_.Report({.name = fmt::format("evaluations, batch {}, int8", batch),
+                   .value = measured.int8,
+                   .unit = "positions/s",
+                   .yardstick = measured.f32,
+                   .yardstick_name = "f32",
+                   .signature = int8_signature_});
+  }
+
+ private:
+  // All positions in batches, so that a round takes as long for each size.
+  double SecondsOfNet(nn::ResidualNet& net, size_t batch) {
+    policy_.resize(batch * static_cast<size_t>(net.policy_size()));
+    value_.resize(batch * static_cast<size_t>(net.value_size()));
+    return SecondsOf([&] {
+      for (size_t i = 0; i + batch <= positions_.size(); i += batch) {
+        net.Run(team_, std::span(positions_).subspan(i, batch), policy_.data(), value_.data());
+      }
+    });
+  }
+
+  // The same on a quarter of the positions.
+  double SecondsOfDirect(size_t batch) {
+    const size_t some = std::max<size_t>(batch, kPositions / 4);
+    const double seconds = SecondsOf([&] {
+      for (size_t i = 0; i + batch <= some; i += batch) {
+        direct_.Run(team_, std::span(positions_).subspan(i, batch));
+      }
+    });
+    return seconds * kPositions / static_cast<double>(some);
+  }
+
+  // In turns: what disturbs one disturbs the others.
+  Measured Measure(size_t batch) {
+    std::vector<double> f32;
+    std::vector<double> int8;
+    std::vector<double> direct;
+    std::vector<double> peaks;
+    for (int round = 0; round < (bench_.quick() ? 5 : 25); ++round) {
+      peaks.push_back(MeasurePeak(1));
+      f32.push_back(SecondsOfNet(f32_, batch));
+      if (int8_) int8.push_back(SecondsOfNet(*int8_, batch));
+      direct.push_back(SecondsOfDirect(batch));
+    }
+    return {kPositions / Median(f32), int8_ ? kPositions / Median(int8) : 0,
+            kPositions / Median(direct), Median(peaks)};
+  }
+
+  void ReportShare(const std::string& name, double flops, double peak) {
+    bench_.Report({.name = name,
+                   .value = flops / 1e9,
+                   .unit = "GFLOP/s",
+                   .yardstick = peak / 1e9,
+                   .yardstick_name = "f32 peak",
+                   .signature = f32_signature_});
+  }
+
+  Bench& bench_;
+  nn::Team& team_;
+  ResidualWeights weights_;
+  nn::ResidualNet f32_;
+  std::optional<nn::ResidualNet> int8_;
+  DirectNet direct_;
+  std::vector<nn::RandomPlanes> boards_;
+  std::vector<PlaneInput> positions_;
+  std::vector<float> policy_;
+  std::vector<float> value_;
+  uint64_t f32_signature_ = 0;
+  uint64_t int8_signature_ = 0;
+};
 
 int Run(int argc, char** argv) {
   Bench bench("mcts", argc, argv);
   nn::Team team(HardwareThreads());
-  MeasureNet(bench, team);
+  NetBench net(bench, team);
+  net.Compare();
+  for (const size_t batch : {1U, 16U, 64U, 256U}) net.MeasureAndReport(batch);
   ReportSearches(bench);
   return bench.Finish();
 }

@@ -1,8 +1,10 @@
 #include "nn/conv.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
+#include "nn/int16_product.h"
 #include "nn/small_product.h"
 #include "nn/winograd.h"
 
@@ -19,31 +21,69 @@ using winograd::kTaps;
 // Between tiles: a tile's numbers lie together, an odd number of cache lines from the next one's,
 // for lines that are a multiple of 4096 bytes apart push each other out of the first cache.
 constexpr int64_t TileStep(int64_t row) { return kTaps * row + kTileColumns; }
+constexpr int64_t NumberStep(int64_t row) {
+  return kTaps * row + static_cast<int64_t>(kCacheLine / sizeof(int16_t));
+}
 constexpr int64_t kProductStep = (kSide + 1) * kTileColumns;
 constexpr int64_t kLineStep = (kSide * kOutputSide + 1) * kTileColumns;
 
+// One of a board's tiles to its taps, (36, row).
+void TransformTile(const float* board, int64_t tile, int64_t row, float* taps) {
+  using enum Edge;
+  for (int64_t c = 0; c < row; c += kLanes) {
+    switch (tile) {
+      case 0:
+        winograd::TransformInput<kFirst, kFirst>(board + c, row, taps + c, row);
+        break;
+      case 1:
+        winograd::TransformInput<kFirst, kLast>(board + c, row, taps + c, row);
+        break;
+      case 2:
+        winograd::TransformInput<kLast, kFirst>(board + c, row, taps + c, row);
+        break;
+      default:
+        winograd::TransformInput<kLast, kLast>(board + c, row, taps + c, row);
+    }
+  }
+}
+
 // All tiles of x to their taps, (T, 36, row) with tiles TileStep apart.
 void TransformInputs(int64_t positions, const float* x, int64_t row, float* taps) {
-  const int64_t step = TileStep(row);
-  for (int64_t p = 0; p < positions; ++p) {
-    const float* board = x + p * kSquares * row;
-    for (int64_t tile = 0; tile < kBoardTiles; ++tile, taps += step) {
-      using enum Edge;
-      for (int64_t c = 0; c < row; c += kLanes) {
-        switch (tile) {
-          case 0:
-            winograd::TransformInput<kFirst, kFirst>(board + c, row, taps + c, row);
-            break;
-          case 1:
-            winograd::TransformInput<kFirst, kLast>(board + c, row, taps + c, row);
-            break;
-          case 2:
-            winograd::TransformInput<kLast, kFirst>(board + c, row, taps + c, row);
-            break;
-          default:
-            winograd::TransformInput<kLast, kLast>(board + c, row, taps + c, row);
-        }
-      }
+  for (int64_t tile = 0; tile < positions * kBoardTiles; ++tile) {
+    TransformTile(x + tile / kBoardTiles * kSquares * row, tile % kBoardTiles, row,
+                  taps + tile * TileStep(row));
+  }
+}
+
+// Rounds `row` numbers to whole ones of at most `most`; returns what one of them stands for.
+float Quantise(const float* numbers, int64_t row, int32_t most, int16_t* to) {
+  Lanes largest{};
+  for (int64_t i = 0; i < row; i += kLanes) {
+    const Lanes x = Load(numbers + i);
+    largest = Larger(largest, Larger(x, -x));
+  }
+  largest = Largest(largest);
+  const Lanes factor = largest > 0.0F ? static_cast<float>(most) / largest : Lanes{};
+  // Added to a number it leaves the nearest whole one in the low bits.
+  const Lanes magic = Spread(12582912.0F);
+  typedef int16_t Shorts __attribute__((vector_size(kLanes * 2), aligned(2), may_alias));
+  for (int64_t i = 0; i < row; i += kLanes) {
+    const auto whole = reinterpret_cast<IntLanes>(Load(numbers + i) * factor + magic);
+    *reinterpret_cast<Shorts*>(to + i) = __builtin_convertvector(whole, Shorts);
+  }
+  return largest[0] / static_cast<float>(most);
+}
+
+// The same with taps as whole numbers, and a scale for each tap of a tile.
+void QuantiseInputs(int64_t positions, const float* x, int64_t row, int32_t most, ConvRoom& room) {
+  room.tile.Reserve(kTaps * row);
+  for (int64_t tile = 0; tile < positions * kBoardTiles; ++tile) {
+    TransformTile(x + tile / kBoardTiles * kSquares * row, tile % kBoardTiles, row,
+                  room.tile.data());
+    for (int64_t tap = 0; tap < kTaps; ++tap) {
+      room.scales[tile * kTaps + tap] =
+          Quantise(room.tile.data() + tap * row, row, most,
+                   room.numbers.data() + tile * NumberStep(row) + tap * row);
     }
   }
 }
@@ -61,7 +101,7 @@ void TransformProducts(int64_t line, int64_t tiles, ConvRoom& room) {
 
 }  // namespace
 
-Conv::Conv(const ConvWeights& weights, FloatPool& pool)
+Conv::Conv(const ConvWeights& weights, FloatPool& pool, Precision precision)
     : inputs_(weights.inputs), outputs_(weights.outputs) {
   CHECK(weights.size == 1 || weights.size == 3);
   CHECK(static_cast<int64_t>(weights.weight.size()) ==
@@ -70,8 +110,32 @@ Conv::Conv(const ConvWeights& weights, FloatPool& pool)
   if (weights.size == 1) {
     pointwise_ = Dense({inputs_, outputs_, weights.weight, weights.bias});
   } else {
-    PackTaps(weights, pool);
+    FloatPool passing;
+    PackTaps(weights, precision == Precision::kF32 ? pool : passing);
+    if (precision != Precision::kF32) PackNumbers(pool);
   }
+}
+
+// Rounds taps_ to numbers_, which take their place.
+void Conv::PackNumbers(FloatPool& pool) {
+  depth_ = RoundUp(inputs_, 2);
+  const int64_t columns = PaddedChannels(outputs_);
+  auto* packed = reinterpret_cast<int16_t*>(pool.Take(columns * kTaps * depth_ / 2));
+  scales_ = AlignedArray<float>(columns * kTaps);
+  const auto most = static_cast<float>(Int16Most(depth_));
+  for (int64_t i = 0; i < columns * kTaps; ++i) {
+    const int64_t panel = i / kTileColumns;  // Taps counted.
+    const float* from = taps_ + panel * inputs_ * kTileColumns + i % kTileColumns;
+    float size = 0;
+    for (int64_t k = 0; k < inputs_; ++k) size = std::max(size, std::fabs(from[k * kTileColumns]));
+    scales_[i] = size / most;
+    for (int64_t k = 0; k < inputs_ && size > 0; ++k) {
+      packed[panel * depth_ * kTileColumns + Int16ColumnPlace(i % kTileColumns, k)] =
+          static_cast<int16_t>(std::lrintf(from[k * kTileColumns] / size * most));
+    }
+  }
+  numbers_ = packed;
+  taps_ = nullptr;
 }
 
 void Conv::PackTaps(const ConvWeights& weights, FloatPool& pool) {
@@ -91,32 +155,45 @@ void Conv::PackTaps(const ConvWeights& weights, FloatPool& pool) {
 }
 
 size_t Conv::memory_bytes() const {
-  return pointwise_.memory_bytes() +
-         static_cast<size_t>(bias_.size() * (1 + kTaps * inputs_)) * sizeof(float);
+  const int64_t column = taps_ != nullptr ? 4 * inputs_ : 2 * depth_ + 4;  // Bytes of a tap.
+  return pointwise_.memory_bytes() + static_cast<size_t>(bias_.size() * (4 + kTaps * column));
 }
 
 double Conv::ProductFlops() const {
-  const int64_t products = taps_ != nullptr ? kTaps * kBoardTiles : kSquares;
+  const int64_t products = bias_.size() > 0 ? kTaps * kBoardTiles : kSquares;
   return 2.0 * static_cast<double>(products * inputs_ * outputs_);
 }
 
 void Conv::Run(int64_t positions, const float* x, float* y, const ConvFinish& finish,
                ConvRoom& room) const {
   const int64_t row = PaddedChannels(inputs_);
-  if (taps_ == nullptr) {
+  if (bias_.size() == 0) {
     CHECK(finish.skip == nullptr);
     return pointwise_.Run(positions * kSquares, x, row, y, PaddedChannels(outputs_),
                           finish.activation);
   }
   const int64_t tiles = positions * kBoardTiles;
-  room.taps.Reserve(tiles * TileStep(row));
-  room.products.Reserve(tiles * kProductStep);
   room.lines.Reserve(tiles * kLineStep);
-  TransformInputs(positions, x, row, room.taps.data());
+  const bool floats = taps_ != nullptr;
+  if (floats) {
+    room.taps.Reserve(tiles * TileStep(row));
+    room.products.Reserve(tiles * kProductStep);
+    TransformInputs(positions, x, row, room.taps.data());
+  } else {
+    room.numbers.Reserve(tiles * NumberStep(row));
+    room.scales.Reserve(tiles * kTaps);
+    room.sums.Reserve(tiles * kProductStep);
+    QuantiseInputs(positions, x, row, Int16Most(depth_), room);
+  }
   for (int64_t panel = 0; panel * kTileColumns < outputs_; ++panel) {
     for (int64_t line = 0; line < kSide; ++line) {
-      MultiplyLine(panel, line, tiles, room);
-      TransformProducts(line, tiles, room);
+      if (floats) {
+        MultiplyLine(panel, line, tiles, room);
+        TransformProducts(line, tiles, room);
+      } else {
+        MultiplyNumbers(panel, line, tiles, room);
+        TransformSums(panel, line, tiles, room);
+      }
     }
     WriteOutputs(panel, tiles, y, finish, room);
   }
@@ -176,6 +253,53 @@ void Conv::MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& ro
       a += rows * step;
       c += rows * kProductStep;
       next += fetch * kTileColumns;
+    }
+  }
+}
+
+// As MultiplyLine, in whole numbers.
+void Conv::MultiplyNumbers(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const {
+  const int64_t row = PaddedChannels(inputs_);
+  const int64_t step = NumberStep(row);
+  const int64_t size = depth_ * kTileColumns;
+  const int64_t lines = size * 2 / static_cast<int64_t>(kCacheLine);
+  for (int64_t i = 0; i < kSide; ++i) {
+    const int64_t tap = line * kSide + i;
+    Int16Tile tile = {.a = room.numbers.data() + tap * row,
+                      .a_row = step,
+                      .b = numbers_ + (panel * kTaps + tap) * size,
+                      .depth = depth_,
+                      .next = numbers_ + (panel * kTaps + tap + 1) * size,
+                      .fetch = 0,
+                      .c = room.sums.data() + i * kTileColumns,
+                      .c_row = kProductStep};
+    for (int64_t done = 0; done < tiles;) {
+      const int64_t rows = RowsOf(tiles - done);
+      tile.fetch = std::min(depth_ / 2, lines * rows / tiles + 1);
+      Int16Product(rows, tile);
+      done += rows;
+      tile.a += rows * step;
+      tile.c += rows * kProductStep;
+      tile.next += tile.fetch * static_cast<int64_t>(kCacheLine / sizeof(int16_t));
+    }
+  }
+}
+
+// As TransformProducts, with the numbers' scales.
+void Conv::TransformSums(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const {
+  const int32_t* from = room.sums.data();
+  const float* scales = scales_.data() + (panel * kTaps + line * kSide) * kTileColumns;
+  float* to = room.lines.data() + line * kOutputSide * kTileColumns;
+  for (int64_t tile = 0; tile < tiles; ++tile, from += kProductStep, to += kLineStep) {
+    const float* own = room.scales.data() + tile * kTaps + line * kSide;
+    for (int64_t i = 0; i < kTileColumns; i += kLanes) {
+      alignas(kCacheLine) float products[kSide * kLanes];
+      for (int64_t tap = 0; tap < kSide; ++tap) {
+        const auto sums = *reinterpret_cast<const IntLanes*>(from + tap * kTileColumns + i);
+        Store(products + tap * kLanes, __builtin_convertvector(sums, Lanes) *
+                                           (Load(scales + tap * kTileColumns + i) * own[tap]));
+      }
+      winograd::OutputLine(products, kLanes).Write(to + i, kTileColumns);
     }
   }
 }

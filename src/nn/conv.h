@@ -1,6 +1,8 @@
 // Convolution over the 64 squares of boards, for a few positions at a time that one thread carries
 // through all layers of a network in its own cache. 3x3 windows go by Winograd's way
 // (winograd.h), so results differ from the plain sum by rounding: about 1e-6 of the numbers' size.
+// Precision::kInt8 rounds both sides of the products to whole numbers of 11 to 13 bits, whose
+// products are faster: about 1e-3. Eight bits would not do (docs/DECISIONS.md).
 //
 //   const Conv conv(weights, pool);
 //   conv.Run(positions, x, y, {.activation = Activation::kRelu}, room);
@@ -16,6 +18,7 @@
 #include "nn/activation.h"
 #include "nn/aligned.h"
 #include "nn/dense.h"
+#include "nn/precision.h"
 
 namespace kibitz::nn {
 
@@ -39,13 +42,18 @@ struct ConvRoom {
   AlignedArray<float> taps;      // (T, 36, C)
   AlignedArray<float> products;  // (T, 6, kTileColumns): a line of taps.
   AlignedArray<float> lines;     // (T, 6, 4, kTileColumns): their sums along lines.
+  // kInt8:
+  AlignedArray<float> tile;       // (36, C)
+  AlignedArray<int16_t> numbers;  // (T, 36, C)
+  AlignedArray<float> scales;     // (T, 36)
+  AlignedArray<int32_t> sums;     // (T, 6, kTileColumns)
 };
 
 class Conv {
  public:
   Conv() = default;
   // Keeps its weights in the pool, which must live as long.
-  Conv(const ConvWeights& weights, FloatPool& pool);
+  Conv(const ConvWeights& weights, FloatPool& pool, Precision precision = Precision::kF32);
 
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
@@ -60,6 +68,9 @@ class Conv {
  private:
   void PackTaps(const ConvWeights& weights, FloatPool& pool);
   void MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const;
+  void PackNumbers(FloatPool& pool);
+  void MultiplyNumbers(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const;
+  void TransformSums(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const;
   void WriteOutputs(int64_t panel, int64_t tiles, float* y, const ConvFinish& finish,
                     const ConvRoom& room) const;
 
@@ -68,6 +79,10 @@ class Conv {
   Dense pointwise_;              // 1x1
   const float* taps_ = nullptr;  // 3x3: (panels, 36, C, kTileColumns), in the pool.
   AlignedArray<float> bias_;     // 3x3: (panels * kTileColumns)
+  // kInt8, instead of taps_: whole numbers, and a scale for each column of a tap.
+  int64_t depth_ = 0;                 // C, even.
+  const int16_t* numbers_ = nullptr;  // (panels, 36, depth, kTileColumns), in the pool.
+  AlignedArray<float> scales_;        // (panels, 36, kTileColumns)
 };
 
 }  // namespace kibitz::nn

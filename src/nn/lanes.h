@@ -35,6 +35,24 @@ inline Lanes SwapNeighbours(Lanes x) {
 #endif
 }
 
+// The largest of all, in every lane.
+inline Lanes Largest(Lanes x) {
+#if defined(__AVX512F__)
+  x = Larger(x,
+             __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+  x = Larger(x,
+             __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+  x = Larger(x,
+             __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+#elif defined(__AVX__)
+  x = Larger(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
+  x = Larger(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
+#else
+  x = Larger(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
+#endif
+  return Larger(x, SwapNeighbours(x));
+}
+
 inline float Sum(Lanes value) {
   float sum = 0;
   for (int64_t i = 0; i < kLanes; ++i) sum += value[i];

@@ -9,7 +9,8 @@ namespace kibitz::nn {
 
 enum class Precision : uint8_t {
   kF32,
-  kInt8,  // Weights in 8 bits with scales; activations are quantised as they come.
+  // Weights in 8 bits with scales (16 in convolutions); activations are quantised as they come.
+  kInt8,
 };
 
 inline constexpr std::pair<std::string_view, Precision> kPrecisions[] = {

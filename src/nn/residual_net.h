@@ -50,7 +50,7 @@ struct ResidualWeights {
 
 class ResidualNet {
  public:
-  // Throws Error where sizes do not fit each other.
+  // Throws Error where sizes do not fit each other, and for int8 where it would be slower.
   ResidualNet(const ResidualWeights& weights, Precision precision);
   ~ResidualNet();
   ResidualNet(ResidualNet&&) noexcept;

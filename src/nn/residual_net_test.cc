@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "nn/int16_product.h"
 #include "nn/residual_random.h"
 
 namespace kibitz::nn {
@@ -152,9 +153,9 @@ std::vector<RandomPlanes> DrawPositions(int64_t planes, int count) {
   return positions;
 }
 
-void ExpectLikePlain(const ResidualShape& shape, int count) {
+void ExpectLikePlain(const ResidualShape& shape, int count, Precision precision = Precision::kF32) {
   const ResidualWeights weights = RandomResidualWeights(shape, 1);
-  ResidualNet net(weights, Precision::kF32);
+  ResidualNet net(weights, precision);
   Team team(2);
   const std::vector<RandomPlanes> positions = DrawPositions(shape.planes, count);
   const Answer found = FastRun(net, team, positions);
@@ -164,23 +165,29 @@ void ExpectLikePlain(const ResidualShape& shape, int count) {
     plain.policy.insert(plain.policy.end(), one.policy.begin(), one.policy.end());
     plain.value.insert(plain.value.end(), one.value.begin(), one.value.end());
   }
-  EXPECT_LT(ErrorOf(found.policy, plain.policy), 2e-5);
-  EXPECT_LT(ErrorOf(found.value, plain.value), 2e-5);
+  const double bound = precision == Precision::kF32 ? 2e-5 : 5e-3;
+  EXPECT_LT(ErrorOf(found.policy, plain.policy), bound);
+  EXPECT_LT(ErrorOf(found.value, plain.value), bound);
 }
 
 TEST(ResidualNet, HasThePlainNumbersInTheMaiaShape) { ExpectLikePlain({}, 2); }
 
-TEST(ResidualNet, HasThePlainNumbersInOddSizes) {
-  ExpectLikePlain({.planes = 5,
-                   .channels = 19,
-                   .blocks = 2,
-                   .squeezed = 3,
-                   .policy_channels = 7,
-                   .policy_outputs = 11,
-                   .value_channels = 5,
-                   .value_hidden = 13,
-                   .value_outputs = 1},
-                  9);
+const ResidualShape kOddShape = {.planes = 5,
+                                 .channels = 19,
+                                 .blocks = 2,
+                                 .squeezed = 3,
+                                 .policy_channels = 7,
+                                 .policy_outputs = 11,
+                                 .value_channels = 5,
+                                 .value_hidden = 13,
+                                 .value_outputs = 1};
+
+TEST(ResidualNet, HasThePlainNumbersInOddSizes) { ExpectLikePlain(kOddShape, 9); }
+
+TEST(ResidualNet, ComesNearThePlainNumbersInInt8) {
+  if (!kFastInt16) GTEST_SKIP() << "not built for AVX2";
+  ExpectLikePlain({}, 2, Precision::kInt8);
+  ExpectLikePlain(kOddShape, 9, Precision::kInt8);
 }
 
 TEST(ResidualNet, HasThePlainNumbersWithMish) {
@@ -198,9 +205,9 @@ TEST(ResidualNet, HasThePlainNumbersWithAClassicalHeadAndNoSqueeze) {
                   7);
 }
 
-TEST(ResidualNet, AnswersTheSameInAnyCompanyAndOnAnyNumberOfThreads) {
+void ExpectSameInAnyCompany(Precision precision) {
   const ResidualShape shape = {.channels = 48, .blocks = 2};
-  ResidualNet net(RandomResidualWeights(shape, 2), Precision::kF32);
+  ResidualNet net(RandomResidualWeights(shape, 2), precision);
   Team one(1);
   Team three(3);
   const std::vector<RandomPlanes> positions = DrawPositions(shape.planes, 41);
@@ -215,6 +222,11 @@ TEST(ResidualNet, AnswersTheSameInAnyCompanyAndOnAnyNumberOfThreads) {
     EXPECT_TRUE(std::equal(alone.value.begin(), alone.value.end(), value)) << i;
   }
   EXPECT_TRUE(FastRun(net, three, {}).policy.empty());
+}
+
+TEST(ResidualNet, AnswersTheSameInAnyCompanyAndOnAnyNumberOfThreads) {
+  ExpectSameInAnyCompany(Precision::kF32);
+  if (kFastInt16) ExpectSameInAnyCompany(Precision::kInt8);
 }
 
 TEST(ResidualNet, RefusesSizesThatDoNotFit) {
@@ -243,6 +255,11 @@ TEST(ResidualNet, RefusesSizesThatDoNotFit) {
             std::string::npos);
   EXPECT_NE(reason([](auto& w) { w.input = w.value; }).find("the window must be 3x3"),
             std::string::npos);
+}
+
+TEST(ResidualNet, RefusesInt8WhereItWouldBeSlower) {
+  if (kFastInt16) GTEST_SKIP() << "built for AVX2";
+  EXPECT_THROW(ResidualNet(RandomResidualWeights({}, 1), Precision::kInt8), Error);
 }
 
 // --- The layers alone ---
