@@ -1,5 +1,7 @@
 #include "oracles/lc0/network.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -48,7 +50,7 @@ void QuickSoftmax(std::span<float> logits, double temperature) {
 Lc0Network::Lc0Network(const std::string& path, const Lc0Options& options)
     : Lc0Network(path, ReadLc0File(path), options) {}
 
-Lc0Network::Lc0Network(const std::string& path, Lc0File file, const Lc0Options& options)
+Lc0Network::Lc0Network(const std::string& path, const Lc0File& file, const Lc0Options& options)
     : options_(options),
       name_(fmt::format("{} ({})", std::filesystem::path(path).filename().string(),
                         DescriptionOf(file))),

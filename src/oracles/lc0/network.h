@@ -47,7 +47,7 @@ class Lc0Network : public Evaluator {
   std::vector<Lc0Output> Run(std::span<const Question> questions);
 
  private:
-  Lc0Network(const std::string& path, Lc0File file, const Lc0Options& options);
+  Lc0Network(const std::string& path, const Lc0File& file, const Lc0Options& options);
 
   Lc0Options options_;
   std::string name_;

@@ -31,7 +31,11 @@ constexpr bool IsQueenStep(int files, int ranks) {
   return (files != 0 || ranks != 0) && (files == 0 || ranks == 0 || Size(files) == Size(ranks));
 }
 
-// By first square * 64 + last square; -1 where no piece moves so.
+constexpr size_t PairOf(int from, int to) {
+  return static_cast<size_t>(from) * 64 + static_cast<size_t>(to);
+}
+
+// By PairOf; -1 where no piece moves so.
 constexpr std::array<int16_t, 4096> MakePlainIndexes() {
   std::array<int16_t, 4096> indexes{};
   int16_t next = 0;
@@ -40,7 +44,7 @@ constexpr std::array<int16_t, 4096> MakePlainIndexes() {
       const int files = to % 8 - from % 8;
       const int ranks = to / 8 - from / 8;
       const bool moves = IsKnightStep(files, ranks) || IsQueenStep(files, ranks);
-      indexes[static_cast<size_t>(from * 64 + to)] = moves ? next++ : int16_t{-1};
+      indexes[PairOf(from, to)] = moves ? next++ : int16_t{-1};
     }
   }
   return indexes;
@@ -65,7 +69,7 @@ int Lc0MoveIndex(Color mover, Move move) {
   const Square to = SeenBy(mover, move.to());
   const int promotion =
       PromotionNumber(move, {PieceType::kQueen, PieceType::kRook, PieceType::kBishop});
-  if (promotion < 0) return kPlainIndexes[static_cast<size_t>(from.index() * 64 + to.index())];
+  if (promotion < 0) return kPlainIndexes[PairOf(from.index(), to.index())];
   // From the a-file two last squares, from the others three.
   const int lanes = from.file() * 3 + to.file() - from.file();
   return kPlainMoves + lanes * 3 + promotion;

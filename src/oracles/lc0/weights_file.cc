@@ -1,5 +1,7 @@
 #include "oracles/lc0/weights_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -92,6 +92,7 @@ std::vector<SearchReport> SearchMany(Evaluator& evaluator, std::span<const GameS
     });
     if (ended || (active.empty() && next == games.size())) return reports;
     std::vector<SearchTree*> trees;
+    trees.reserve(active.size());
     for (const Active& search : active) trees.push_back(search.tree.get());
     driver.Step(trees);
     if (on_batch) on_batch();
