@@ -7,7 +7,8 @@
 //   const Conv conv(weights, pool);
 //   conv.Run(positions, x, y, {.activation = Activation::kRelu}, room);
 //
-// Letters: P positions, C channels, T = 4 P tiles. Activations are (P, 64, PaddedChannels(C)).
+// Letters: P positions, C channels, T = 4 P tiles. Activations are (P, 64, PaddedChannels(C)); what
+// is behind a square's C channels is 0, and 0 is written there.
 #pragma once
 
 #include <cstddef>

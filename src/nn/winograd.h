@@ -19,7 +19,7 @@ inline constexpr int64_t kOutputSide = 4;
 inline constexpr int64_t kBoardTiles = 4;
 inline constexpr int64_t kBoardSide = 8;
 
-// Points near one another and near 1 lose the fewest digits: a b = 1.
+// With a b = 1 numbers have about the same size at all points, and the factor a^2 b^2 falls away.
 inline constexpr float kA = 0.70710678118654752F;
 inline constexpr float kB = 1.41421356237309505F;
 inline constexpr float kA2 = 0.5F;
