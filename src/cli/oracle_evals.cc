@@ -1,34 +1,27 @@
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "base/progress.h"
 #include "cli/commands.h"
 #include "cli/record_run.h"
 #include "cli/teacher_input.h"
 #include "oracles/records/judged_positions.h"
-#include "oracles/records/source_games.h"
 
 namespace kibitz::cli {
 namespace {
 
 struct EvalsOptions {
-  std::vector<std::string> files;
+  PositionInput input;
   RecordOutput output;
-  oracles::Sampling sampling = {};
-  int64_t part_positions = 256;
   std::string sessions = "nodes=10000";
   TeacherInput teacher = {.by_sessions = true};
 };
 
 Fields FieldsOf(EvalsOptions& options) {
   Fields fields;
-  fields.Add("files", options.files,
-             "games or positions: PGN, Parquet rows of games (file or folder), FEN or EPD lines",
-             {.required = true, .positional = true, .metavar = "FILE"});
+  fields.AddAll(FieldsOf(options.input));
   fields.AddAll(FieldsOf(options.output));
-  fields.AddAll(oracles::FieldsOf(options.sampling));
-  fields.Add("part_positions", options.part_positions, "positions written at a time", {.min = 1});
   fields.Add("sessions", options.sessions,
              "how each position is analysed, one after the other: nodes, depth or movetime, and "
              "multipv",
@@ -52,28 +45,22 @@ Teachers OpenSessions(const EvalsOptions& options) {
 int RunEvals(const EvalsOptions& options, const Context& context) {
   oracles::CheckEvalsName(options.output.out);
   const Teachers teachers = OpenSessions(options);
-  oracles::Sampling sampling = options.sampling;
-  nlohmann::ordered_json settings = {{"command", "oracle evals"},
-                                     {"options", oracles::FieldsOf(sampling).ToTree()},
-                                     {"part_positions", options.part_positions},
-                                     {"inputs", DescribeInputs(options.files)}};
-  for (const auto& teacher : teachers) settings["sessions"].push_back(teacher->Settings());
-  oracles::Skipped skipped;
-  const auto work = [&](const oracles::PartStore& parts) {
-    const auto positions = oracles::SamplePositions(options.files, sampling, skipped);
-    Progress progress("positions", positions.size());
-    const int64_t asked = JudgeEvals(teachers, positions, options.part_positions, parts, progress);
-    progress.Finish();
-    int failures = 0;
-    for (const auto& teacher : teachers) failures += teacher->failures();
-    return RecordWork{asked, failures};
+  nlohmann::ordered_json settings;
+  for (const auto& teacher : teachers) settings.push_back(teacher->Settings());
+  const auto judge = [&](std::span<const oracles::GameSoFar> positions,
+                         const oracles::PartStore& parts, Progress& progress) {
+    RecordWork work;
+    work.positions = JudgeEvals(teachers, positions, options.input.part_positions, parts, progress);
+    for (const auto& teacher : teachers) work.failures += teacher->failures();
+    return work;
   };
-  return Run({.output = options.output,
-              .settings = settings,
-              .work = work,
-              .join = oracles::JoinEvals,
-              .unit = "positions"},
-             skipped, context);
+  return Run({.command = "oracle evals",
+              .input = options.input,
+              .output = options.output,
+              .teachers = settings,
+              .judge = judge,
+              .join = oracles::JoinEvals},
+             context);
 }
 
 }  // namespace

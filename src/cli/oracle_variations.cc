@@ -1,32 +1,23 @@
-#include <string>
-#include <vector>
+#include <span>
 
-#include "base/progress.h"
 #include "cli/commands.h"
 #include "cli/record_run.h"
 #include "cli/teacher_input.h"
 #include "oracles/records/judged_positions.h"
-#include "oracles/records/source_games.h"
 
 namespace kibitz::cli {
 namespace {
 
 struct VariationsOptions {
-  std::vector<std::string> files;
+  PositionInput input = {.sampling = {.per_game = 4}};
   RecordOutput output;
-  oracles::Sampling sampling = {.per_game = 4};
-  int64_t part_positions = 256;
   TeacherInput teacher = {.session = {.multipv = 5}};
 };
 
 Fields FieldsOf(VariationsOptions& options) {
   Fields fields;
-  fields.Add("files", options.files,
-             "games or positions: PGN, Parquet rows of games (file or folder), FEN or EPD lines",
-             {.required = true, .positional = true, .metavar = "FILE"});
+  fields.AddAll(FieldsOf(options.input));
   fields.AddAll(FieldsOf(options.output));
-  fields.AddAll(oracles::FieldsOf(options.sampling));
-  fields.Add("part_positions", options.part_positions, "positions written at a time", {.min = 1});
   fields.AddAll(FieldsOf(options.teacher));
   return fields;
 }
@@ -34,27 +25,19 @@ Fields FieldsOf(VariationsOptions& options) {
 int RunVariations(const VariationsOptions& options, const Context& context) {
   oracles::CheckParquetName(options.output.out);
   const auto teacher = OpenTeacher(options.teacher);
-  oracles::Sampling sampling = options.sampling;
-  const nlohmann::ordered_json settings = {{"command", "oracle variations"},
-                                           {"options", oracles::FieldsOf(sampling).ToTree()},
-                                           {"part_positions", options.part_positions},
-                                           {"inputs", DescribeInputs(options.files)},
-                                           {"teacher", teacher->Settings()}};
-  oracles::Skipped skipped;
-  const auto work = [&](const oracles::PartStore& parts) {
-    const auto positions = oracles::SamplePositions(options.files, sampling, skipped);
-    Progress progress("positions", positions.size());
+  const auto judge = [&](std::span<const oracles::GameSoFar> positions,
+                         const oracles::PartStore& parts, Progress& progress) {
     const int64_t asked =
-        JudgeSearches(*teacher, positions, options.part_positions, parts, progress);
-    progress.Finish();
+        JudgeSearches(*teacher, positions, options.input.part_positions, parts, progress);
     return RecordWork{asked, teacher->failures()};
   };
-  return Run({.output = options.output,
-              .settings = settings,
-              .work = work,
-              .join = oracles::JoinSearches,
-              .unit = "positions"},
-             skipped, context);
+  return Run({.command = "oracle variations",
+              .input = options.input,
+              .output = options.output,
+              .teachers = teacher->Settings(),
+              .judge = judge,
+              .join = oracles::JoinSearches},
+             context);
 }
 
 }  // namespace

@@ -102,4 +102,37 @@ int Run(const RecordRun& run, const oracles::Skipped& skipped, const Context& co
   return 0;
 }
 
+Fields FieldsOf(PositionInput& input) {
+  Fields fields;
+  fields.Add("files", input.files,
+             "games or positions: PGN, Parquet rows of games (file or folder), FEN or EPD lines",
+             {.required = true, .positional = true, .metavar = "FILE"});
+  fields.AddAll(oracles::FieldsOf(input.sampling));
+  fields.Add("part_positions", input.part_positions, "positions written at a time", {.min = 1});
+  return fields;
+}
+
+int Run(const PositionRun& run, const Context& context) {
+  oracles::Sampling sampling = run.input.sampling;
+  const Json settings = {{"command", run.command},
+                         {"options", oracles::FieldsOf(sampling).ToTree()},
+                         {"part_positions", run.input.part_positions},
+                         {"inputs", DescribeInputs(run.input.files)},
+                         {"teacher", run.teachers}};
+  oracles::Skipped skipped;
+  const auto work = [&](const oracles::PartStore& parts) {
+    const auto positions = oracles::SamplePositions(run.input.files, sampling, skipped);
+    Progress progress("positions", positions.size());
+    const RecordWork done = run.judge(positions, parts, progress);
+    progress.Finish();
+    return done;
+  };
+  return Run({.output = run.output,
+              .settings = settings,
+              .work = work,
+              .join = run.join,
+              .unit = "positions"},
+             skipped, context);
+}
+
 }  // namespace kibitz::cli

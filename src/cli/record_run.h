@@ -4,14 +4,17 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/options.h"
+#include "base/progress.h"
 #include "cli/command.h"
 #include "oracles/records/join.h"
 #include "oracles/records/part_store.h"
 #include "oracles/records/skipped.h"
+#include "oracles/records/source_games.h"
 
 namespace kibitz::cli {
 
@@ -40,5 +43,26 @@ nlohmann::ordered_json DescribeInputs(const std::vector<std::string>& paths);
 
 // Does what is missing, puts the output in place and reports. The exit code.
 int Run(const RecordRun& run, const oracles::Skipped& skipped, const Context& context);
+
+// Positions to judge, and how many make a part.
+struct PositionInput {
+  std::vector<std::string> files = {};
+  oracles::Sampling sampling = {};
+  int64_t part_positions = 256;
+};
+Fields FieldsOf(PositionInput& input);
+
+// The same for commands that judge positions.
+struct PositionRun {
+  std::string command;  // "oracle evals"
+  PositionInput input;
+  RecordOutput output;
+  nlohmann::ordered_json teachers;  // Their settings.
+  std::function<RecordWork(std::span<const oracles::GameSoFar>, const oracles::PartStore&,
+                           Progress&)>
+      judge;
+  std::function<oracles::Joined(const oracles::PartStore&)> join;
+};
+int Run(const PositionRun& run, const Context& context);
 
 }  // namespace kibitz::cli
