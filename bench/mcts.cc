@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <ctime>
 #include <functional>
 #include <optional>
 #include <string>
@@ -48,6 +49,13 @@ double SecondsOf(const std::function<void()>& work) {
   const Timer timer;
   work();
   return timer.Seconds();
+}
+
+// Seconds that this thread has run, however many others want its core.
+double OwnSeconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
 struct Outputs {
@@ -348,6 +356,44 @@ class NetBench {
                    .signature = int8_signature_});
   }
 
+  // One thread by its own time: what a core can do, also on a busy machine.
+  void MeasureOneThread(size_t batch) {
+    nn::Team alone(1);
+    const auto some = std::span(positions_).first(batch);
+    policy_.resize(batch * static_cast<size_t>(f32_.policy_size()));
+    value_.resize(batch * static_cast<size_t>(f32_.value_size()));
+    const auto rate = [&](const std::function<void()>& work) {
+      const double start = OwnSeconds();
+      work();
+      return static_cast<double>(batch) / (OwnSeconds() - start);
+    };
+    const auto run = [&](nn::ResidualNet& net) {
+      return rate([&] { net.Run(alone, some, policy_.data(), value_.data()); });
+    };
+    std::vector<double> f32;
+    std::vector<double> int8;
+    std::vector<double> direct;
+    for (int round = 0; round < (bench_.quick() ? 15 : 75); ++round) {
+      f32.push_back(run(f32_));
+      if (int8_) int8.push_back(run(*int8_));
+      direct.push_back(rate([&] { direct_.Run(alone, some); }));
+    }
+    bench_.Report({.name = fmt::format("one thread's time, batch {}, f32", batch),
+                   .value = Median(f32),
+                   .unit = "positions/s",
+                   .yardstick = Median(direct),
+                   .yardstick_name = "direct convolution",
+                   .signature = f32_signature_,
+                   .promised_ratio = 2});
+    if (!int8_) return;
+    bench_.Report({.name = fmt::format("one thread's time, batch {}, int8", batch),
+                   .value = Median(int8),
+                   .unit = "positions/s",
+                   .yardstick = Median(f32),
+                   .yardstick_name = "f32",
+                   .signature = int8_signature_});
+  }
+
  private:
   // All positions in batches, so that a round takes as long for each size.
   double SecondsOfNet(nn::ResidualNet& net, size_t batch) {
@@ -415,6 +461,7 @@ int Run(int argc, char** argv) {
   nn::Team team(HardwareThreads());
   NetBench net(bench, team);
   net.Compare();
+  net.MeasureOneThread(32);
   for (const size_t batch : {1U, 16U, 64U, 256U}) net.MeasureAndReport(batch);
   ReportSearches(bench);
   return bench.Finish();
