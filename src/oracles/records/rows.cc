@@ -1,5 +1,6 @@
 #include "oracles/records/rows.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
