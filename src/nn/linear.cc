@@ -47,7 +47,7 @@ float LargestOf(std::span<const float> numbers) {
   }
   float largest = 0;
   for (int64_t lane = 0; lane < kLanes; ++lane) largest = std::max(largest, most[lane]);
-  for (; i < count; ++i) largest = std::max(largest, std::fabs(numbers[static_cast<size_t>(i)]));
+  for (float x : numbers.subspan(static_cast<size_t>(i))) largest = std::max(largest, std::fabs(x));
   return largest;
 }
 
