@@ -8,8 +8,10 @@ std::vector<Command> AllCommands() {
       FileConvert(),     DecoderVocab(),     DecoderTokens(),  DecoderDump(),   DecoderPretrain(),
       DecoderFinetune(), DecoderMigrate(),   DecoderPredict(), DecoderThink(),  Uci(),
       Twenty48Oracle(),  Twenty48Generate(), Twenty48Pack(),   Twenty48Merge(), Twenty48Inspect(),
-      Twenty48Train(),   Twenty48Export(),   Twenty48Play(),   Twenty48Eval(),  TrainCheck(),
-      TrainPlot(),       Version(),          Completion()};
+      Twenty48Train(),   Twenty48Export(),   Twenty48Play(),   Twenty48Eval(),  PolicyPrecompute(),
+      PolicyMerge(),     PolicyExport(),     PolicyVocab(),    PolicyVerify(),  PolicyLabels(),
+      PolicyTrain(),     PolicyPredict(),    TrainCheck(),     TrainPlot(),     Version(),
+      Completion()};
 }
 
 }  // namespace kibitz::cli
