@@ -27,6 +27,8 @@ void AddOutput(Fields& fields, OutputOptions& options) {
   fields.Add("out", options.out, "folder of the data set", {.required = true, .metavar = "DIR"});
   fields.Add("memory", options.memory, "most memory to take, such as 512M or 2G",
              {.metavar = "SIZE"});
+  fields.Add("flush_seconds", options.precompute.flush_seconds,
+             "what was done is safe from a kill after so long", {.min = 0, .max = 86400});
   fields.Add("threads", options.precompute.threads, "0: one for each core",
              {.min = 0, .max = 1024});
   fields.Add("val_share", options.precompute.shares.val, "positions held out for validation",

@@ -16,7 +16,6 @@ using io::DType;
 using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
-constexpr uint64_t kFlushBytes = uint64_t{256} << 20;
 
 template <typename T>
 std::string_view BytesOf(const std::vector<T>& items) {
@@ -127,8 +126,8 @@ std::string PackedWriter::Name(Split split, std::string_view part) {
   return fmt::format("{}_{}.npy", NameOf(split), part);
 }
 
-PackedWriter::PackedWriter(std::string folder, Json identity)
-    : folder_(std::move(folder)), identity_(std::move(identity)) {
+PackedWriter::PackedWriter(std::string folder, Json identity, double flush_seconds)
+    : folder_(std::move(folder)), identity_(std::move(identity)), flush_seconds_(flush_seconds) {
   fs::create_directories(folder_);
   if (!Resume()) Begin();
 }
@@ -194,11 +193,11 @@ void PackedWriter::Append(const GroupedPartition& partition) {
     files_[s].positions.Append(BytesOf(from.positions));
     files_[s].analyses.Append(BytesOf(from.analyses));
     files_[s].index.Append(BytesOf(index));
-    unflushed_ += BytesOf(from.positions).size() + BytesOf(from.analyses).size();
   }
   tally_.Add(partition.tally);
   ++next_partition_;
-  if (unflushed_ >= kFlushBytes) Flush();
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - flushed_;
+  if (since.count() >= flush_seconds_) Flush();
 }
 
 void PackedWriter::Flush() {
@@ -219,11 +218,10 @@ void PackedWriter::Flush() {
                      {"splits", splits},
                      {"files", files}};
   WriteFileAtomically(File("journal.json"), json.dump(1) + "\n");
-  unflushed_ = 0;
+  flushed_ = std::chrono::steady_clock::now();
 }
 
 void PackedWriter::Finish(const std::string& folder, Manifest manifest) {
-  Flush();
   manifest.splits = counts_;
   for (Split split : kSplits) {
     const auto s = static_cast<size_t>(split);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -56,7 +57,7 @@ class PackedWriter {
  public:
   // `identity` names what is being written; a journal of something else is discarded, and so is one
   // whose files are damaged.
-  PackedWriter(std::string folder, nlohmann::ordered_json identity);
+  PackedWriter(std::string folder, nlohmann::ordered_json identity, double flush_seconds = 30);
 
   // The partition to begin with, and what those before it left out.
   size_t next_partition() const { return next_partition_; }
@@ -84,7 +85,8 @@ class PackedWriter {
   std::string folder_;
   nlohmann::ordered_json identity_;
   size_t next_partition_ = 0;
-  uint64_t unflushed_ = 0;  // Bytes.
+  double flush_seconds_;
+  std::chrono::steady_clock::time_point flushed_ = std::chrono::steady_clock::now();
   Tally tally_;
   std::array<SplitCounts, kSplits.size()> counts_;
   std::vector<SplitFiles> files_;  // By Split. States are of the data; the header comes before.

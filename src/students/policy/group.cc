@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bitset>
 #include <cstring>
 #include <limits>
 
@@ -40,6 +39,7 @@ bool RowBefore(const PackedRow& a, const PackedRow& b) {
   return ComesBefore(a.analysis, b.analysis);
 }
 
+// The legal moves of a position, to look words up in.
 class LegalWords {
  public:
   // False when the position cannot be: the side not to move is in check.
@@ -49,14 +49,22 @@ class LegalWords {
     if ((board.AttackersOf(board.KingOf(~mover), board.occupied()) & board.pieces(mover)) != 0) {
       return false;
     }
-    words_.reset();
-    for (chess::Move move : LegalMoves(board)) words_.set(Vocabulary::Full().IndexOf(WordOf(move)));
+    targets_.fill(0);
+    promotions_.fill(0);
+    for (chess::Move move : LegalMoves(board)) {
+      auto& targets = move.is_promotion() ? promotions_ : targets_;
+      targets[static_cast<size_t>(move.from().index())] |= move.to().bit();
+    }
     return true;
   }
-  bool Has(uint16_t word) const { return word < words_.size() && words_[word]; }
+  bool Has(const MoveWord& word) const {
+    const auto& targets = word.promotion != 0 ? promotions_ : targets_;
+    return (targets[word.from] >> word.to & 1) != 0;
+  }
 
  private:
-  std::bitset<kFullVocabularySize> words_;
+  std::array<chess::Bitboard, 64> targets_{};     // By from; of moves that do not promote ...
+  std::array<chess::Bitboard, 64> promotions_{};  // ... and that do: then to any piece.
 };
 
 class Grouper {
@@ -78,7 +86,7 @@ class Grouper {
     uint32_t count = 0;
     for (const PackedRow& row : rows) {
       if (row.position.analyses == 0) break;  // These come last.
-      if (!legal_.Has(row.analysis.move)) {
+      if (!legal_.Has(words_[row.analysis.move])) {
         result_.tally.Add(RowFault::kIllegalMove);
       } else if (count == std::numeric_limits<uint16_t>::max()) {
         result_.tally.Add(RowFault::kTooMany);
@@ -94,6 +102,7 @@ class Grouper {
 
  private:
   SplitShares shares_;
+  const Vocabulary& words_ = Vocabulary::Full();
   LegalWords legal_;
   GroupedPartition result_;
 };

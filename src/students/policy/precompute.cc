@@ -36,7 +36,8 @@ PrecomputeOptions Completed(PrecomputeOptions options) {
   return options;
 }
 
-ShardOptions ForShard(uint64_t shards, uint64_t shard, const PrecomputeOptions& options) {
+ShardOptions ForShard(uint64_t shards, uint64_t shard, const PrecomputeOptions& options,
+                      bool durable) {
   if (shards == 0 || shard >= shards) {
     throw Error::Usage("--shard is {} of {}; expected 0 to {}", shard, shards,
                        shards == 0 ? 0 : shards - 1);
@@ -45,7 +46,9 @@ ShardOptions ForShard(uint64_t shards, uint64_t shard, const PrecomputeOptions& 
           .shard = shard,
           .rows = options.rows,
           .threads = options.threads,
-          .memory_bytes = options.memory_bytes};
+          .memory_bytes = options.memory_bytes,
+          .flush_seconds = options.flush_seconds,
+          .durable = durable};
 }
 
 // Nothing when the folder has no data set. Throws Error when it has another one.
@@ -207,7 +210,7 @@ Manifest Join(const std::vector<ShardState>& shards, const std::string& work,
                    {"partitions", shards[0].partitions.size()},
                    {"val_share", options.shares.val},
                    {"test_share", options.shares.test}};
-  PackedWriter writer(work + "/sorted", std::move(identity));
+  PackedWriter writer(work + "/sorted", std::move(identity), options.flush_seconds);
   Grouping(shards, writer, options).Run();
   manifest.tally = writer.tally();
   for (const ShardState& shard : shards) {
@@ -238,7 +241,7 @@ Manifest Precompute(const std::vector<std::string>& inputs, const std::string& o
   if (const auto there = AlreadyThere(out, input, options)) return *there;
   const FolderLock lock(WorkFolder(out));
   const std::vector<ShardState> shards = {
-      MakeShard(WorkFolder(out) + "/shard", files, ForShard(1, 0, options))};
+      MakeShard(WorkFolder(out) + "/shard", files, ForShard(1, 0, options, options.keep_shards))};
   Manifest manifest = JoinAs(shards, out, options);
   if (!options.keep_shards) fs::remove_all(WorkFolder(out));
   return manifest;
@@ -248,7 +251,7 @@ ShardState PrecomputeShard(const std::vector<std::string>& inputs, const std::st
                            uint64_t shards, uint64_t shard, const PrecomputeOptions& given) {
   const PrecomputeOptions options = Completed(given);
   return MakeShard(fmt::format("{}/shard-{:04}-of-{:04}", out, shard, shards), FindInputs(inputs),
-                   ForShard(shards, shard, options));
+                   ForShard(shards, shard, options, true));
 }
 
 Manifest Merge(const std::vector<std::string>& folders, const std::string& out,

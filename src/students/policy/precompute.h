@@ -23,6 +23,8 @@ struct PrecomputeOptions {
   uint64_t rows = 0;  // The first so many only; 0: all.
   SplitShares shares = {};
   Storage storage = Storage::kPacked;
+  // What was done is on disk and in a journal after so many seconds; a kill loses no more.
+  double flush_seconds = 30;
   bool keep_shards = false;  // Of Precompute: else the packed input rows are removed at the end.
 };
 

@@ -85,7 +85,7 @@ RowFault RowPacker::Pack(const RawRow& row, PackedRow& out) {
   out.position.analyses = 0;
   out.analysis = {};
   const std::optional<MoveWord> word = MoveWord::FromText(text);
-  const uint16_t move = word ? Vocabulary::Full().IndexOf(NormalCastling(last_, *word)) : kNoMove;
+  const uint16_t move = word ? words_.IndexOf(NormalCastling(last_, *word)) : kNoMove;
   if (move == kNoMove) return RowFault::kUnknownMove;
   if (!row.mate && !row.cp) return RowFault::kNoScore;
   out.position.analyses = 1;

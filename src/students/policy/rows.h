@@ -72,6 +72,7 @@ class RowPacker {
   RowFault Pack(const RawRow& row, PackedRow& out);
 
  private:
+  const Vocabulary& words_ = Vocabulary::Full();
   std::string last_fen_;
   PackedPosition last_;
 };

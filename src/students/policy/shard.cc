@@ -49,9 +49,11 @@ class Partitions {
     const auto bytes = std::as_bytes(rows);
     files_[partition].Append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
-  void SyncInto(ShardState& shard) {
+  void Sync() {
+    for (AppendFile& file : files_) file.Sync();
+  }
+  void TellStates(ShardState& shard) {
     for (size_t i = 0; i < files_.size(); ++i) {
-      files_[i].Sync();
       shard.partitions[i] = files_[i].state();
     }
   }
@@ -124,7 +126,8 @@ class ShardMaker {
                                       std::chrono::duration<double>(options_.flush_seconds));
       pool_.ParallelFor(spreaders_.size(), [this](size_t i) { WorkOneRound(*spreaders_[i]); });
       for (auto& spreader : spreaders_) shard_.tally.Add(spreader->TakeTally());
-      partitions_.SyncInto(shard_);
+      if (ended_ && options_.durable) partitions_.Sync();
+      partitions_.TellStates(shard_);
       shard_.position = source_.position();
       shard_.done = ended_;
       shard_.Write();

@@ -61,6 +61,9 @@ struct ShardOptions {
   int threads = 1;
   uint64_t memory_bytes = uint64_t{2} << 30;
   double flush_seconds = 30;
+  // On disk when it is done, power failures included: for shards that are kept. Others would only
+  // be read again; what was lost shows in the checksums.
+  bool durable = true;
 };
 
 // Makes the shard, or goes on where it stopped, or finds it done. Throws Error: of kind
