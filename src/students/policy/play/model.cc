@@ -10,6 +10,7 @@
 #include "io/state_dict.h"
 #include "io/torch_file.h"
 #include "nn/aligned.h"
+#include "nn/gelu.h"
 #include "students/policy/planes.h"
 
 namespace kibitz::policy {
@@ -48,8 +49,6 @@ std::vector<float> Floats(const io::StateDict& weights, const std::string& name,
   }
   return io::ToFloats(tensor);
 }
-
-float Gelu(float x) { return 0.5F * x * (1 + std::erf(x * 0.70710678F)); }
 
 nn::Linear MakeLinear(std::span<const float> weight, std::span<const float> bias, int64_t inputs) {
   return nn::Linear({.weight = weight,
@@ -228,14 +227,14 @@ void Model::RunCnn(std::span<const PackedPosition> positions, Workspace& space,
   float* y = space.y.data();
   float* z = space.z.data();
   Convolve(input_, space.inputs.data(), inputs, boards, space, x);
-  for (int64_t i = 0; i < size; ++i) x[i] = Gelu(x[i]);
+  nn::ApplyGelu(x, size, x, false);
   for (const Block& block : blocks_) {
     Normalise(block.ln1, x, boards, y);
     Convolve(block.conv1, y, channels, boards, space, z);
-    for (int64_t i = 0; i < size; ++i) z[i] = Gelu(z[i]);
+    nn::ApplyGelu(z, size, z, false);
     Normalise(block.ln2, z, boards, y);
     Convolve(block.conv2, y, channels, boards, space, z);
-    for (int64_t i = 0; i < size; ++i) x[i] += Gelu(z[i]);
+    nn::ApplyGelu(z, size, x, true);
   }
   Normalise(out_norm_, x, boards, y);
   const nn::Linear& output = linears_.front();
