@@ -74,6 +74,21 @@ std::optional<uint64_t> ParseBytes(std::string_view text) {
   return *count << (10 * power);
 }
 
+std::optional<uint64_t> ParseCount(std::string_view text) {
+  double factor = 1;
+  if (!text.empty()) {
+    const size_t unit = std::string_view("kmgt").find(static_cast<char>(text.back() | 0x20));
+    if (unit != std::string_view::npos) {
+      for (size_t i = 0; i <= unit; ++i) factor *= 1000;
+      text.remove_suffix(1);
+    }
+  }
+  if (factor == 1) return ParseUnsigned(text);
+  const auto count = ParseDouble(text);
+  if (!count || !(*count >= 0) || *count * factor >= 1e18) return std::nullopt;
+  return static_cast<uint64_t>(std::llround(*count * factor));
+}
+
 int EditDistance(std::string_view a, std::string_view b) {
   std::vector<int> before(b.size() + 1);
   std::vector<int> last(b.size() + 1);

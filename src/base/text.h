@@ -24,6 +24,8 @@ std::optional<uint64_t> ParseUnsigned(std::string_view text);
 std::optional<double> ParseDouble(std::string_view text);
 // "2G", "512M", "64k", "100": powers of 1024.
 std::optional<uint64_t> ParseBytes(std::string_view text);
+// "1M", "20k", "2G", "1.5M", "100": powers of 1000.
+std::optional<uint64_t> ParseCount(std::string_view text);
 
 // Insertions, deletions, replacements and swaps of neighbours that turn one text into the other.
 int EditDistance(std::string_view a, std::string_view b);

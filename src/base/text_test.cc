@@ -32,6 +32,16 @@ TEST(TextTest, Bytes) {
   EXPECT_FALSE(ParseBytes("99999999999T"));
 }
 
+TEST(TextTest, Counts) {
+  EXPECT_EQ(ParseCount("100"), 100U);
+  EXPECT_EQ(ParseCount("1M"), 1'000'000U);
+  EXPECT_EQ(ParseCount("1.5k"), 1500U);
+  EXPECT_EQ(ParseCount("0.3G"), 300'000'000U);
+  for (const char* text : {"", "M", "-1k", "1.5", "nank", "1e30k", "1 k"}) {
+    EXPECT_FALSE(ParseCount(text)) << text;
+  }
+}
+
 TEST(TextTest, EditDistance) {
   EXPECT_EQ(EditDistance("", "abc"), 3);
   EXPECT_EQ(EditDistance("depth", "dept"), 1);

@@ -24,17 +24,19 @@ constexpr std::array<uint32_t, 256> MakeTable() {
 
 constexpr std::array<uint32_t, 256> kTable = MakeTable();
 
-}  // namespace
-
-uint32_t Crc32cReference(std::string_view bytes) {
-  uint32_t crc = ~uint32_t{0};
+uint32_t Continue(std::string_view bytes, uint32_t before) {
+  uint32_t crc = ~before;
   for (char c : bytes) crc = (crc >> 8) ^ kTable[(crc ^ static_cast<unsigned char>(c)) & 0xff];
   return ~crc;
 }
 
+}  // namespace
+
+uint32_t Crc32cReference(std::string_view bytes) { return Continue(bytes, 0); }
+
 #ifdef __SSE4_2__
-uint32_t Crc32c(std::string_view bytes) {
-  uint64_t crc = ~uint32_t{0};
+uint32_t Crc32c(std::string_view bytes, uint32_t before) {
+  uint64_t crc = ~before;
   while (bytes.size() >= 8) {
     uint64_t word = 0;
     std::memcpy(&word, bytes.data(), 8);
@@ -46,7 +48,7 @@ uint32_t Crc32c(std::string_view bytes) {
   return ~rest;
 }
 #else
-uint32_t Crc32c(std::string_view bytes) { return Crc32cReference(bytes); }
+uint32_t Crc32c(std::string_view bytes, uint32_t before) { return Continue(bytes, before); }
 #endif
 
 }  // namespace kibitz::io

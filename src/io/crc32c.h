@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli): the checksum of TensorBoard's records.
+// CRC-32C (Castagnoli): the checksum of TensorBoard's records and of data sets.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,9 @@
 
 namespace kibitz::io {
 
-// With the processor's instruction where the build has it.
-uint32_t Crc32c(std::string_view bytes);
+// With the processor's instruction where the build has it. `before` is the checksum of the bytes
+// before these, to go on with; 0 of none.
+uint32_t Crc32c(std::string_view bytes, uint32_t before = 0);
 
 // The plain version, byte by byte.
 uint32_t Crc32cReference(std::string_view bytes);

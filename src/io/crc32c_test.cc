@@ -33,6 +33,13 @@ TEST(Crc32c, FastEqualsPlainAtEveryLengthAndOffset) {
   }
 }
 
+TEST(Crc32c, GoesOn) {
+  const std::string text = "a checksum of some bytes, taken in two or three pieces";
+  for (size_t cut = 0; cut <= text.size(); ++cut) {
+    EXPECT_EQ(Crc32c(text.substr(cut), Crc32c(text.substr(0, cut))), Crc32c(text)) << cut;
+  }
+}
+
 // The length 24, with which most of TensorFlow's own event files begin.
 TEST(Crc32c, Masked) {
   EXPECT_EQ(MaskedCrc(0), 0xa282ead8U);

@@ -139,6 +139,12 @@ void InitWeights(torch::nn::Module& module, uint64_t seed) {
       const double bound = 1 / std::sqrt(static_cast<double>(linear->options.in_features()));
       FillUniform(linear->weight, bound, seed, item.key() + ".weight");
       if (linear->bias.defined()) FillUniform(linear->bias, bound, seed, item.key() + ".bias");
+    } else if (const auto* conv = item.value()->as<torch::nn::Conv2d>()) {
+      const double inputs = static_cast<double>(conv->weight[0].numel());  // Of one output.
+      FillUniform(conv->weight, 1 / std::sqrt(inputs), seed, item.key() + ".weight");
+      if (conv->bias.defined()) {
+        FillUniform(conv->bias, 1 / std::sqrt(inputs), seed, item.key() + ".bias");
+      }
     } else if (const auto* embedding = item.value()->as<torch::nn::Embedding>()) {
       FillNormal(embedding->weight, seed, item.key() + ".weight");
     }

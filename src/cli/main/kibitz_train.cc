@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   const std::vector<kibitz::cli::Command> commands = {
       kibitz::cli::TrainCheckHere(), kibitz::cli::DecoderPretrainHere(),
-      kibitz::cli::DecoderFinetuneHere(), kibitz::cli::Twenty48TrainHere()};
+      kibitz::cli::DecoderFinetuneHere(), kibitz::cli::Twenty48TrainHere(),
+      kibitz::cli::PolicyTrainHere()};
   return kibitz::cli::RunProgram("kibitz-train", commands, words);
 }

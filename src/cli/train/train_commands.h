@@ -9,5 +9,6 @@ Command TrainCheckHere();
 Command DecoderPretrainHere();
 Command DecoderFinetuneHere();
 Command Twenty48TrainHere();
+Command PolicyTrainHere();
 
 }  // namespace kibitz::cli

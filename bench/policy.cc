@@ -1,0 +1,192 @@
+// How fast the policy's batches come out of packed rows, and how fast it learns from them beside a
+// plain libtorch loop: channels before squares, labels written out, torch's own AdamW.
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "bench/bench.h"
+#include "learn/adamw.h"
+#include "learn/runtime.h"
+#include "learn/weights.h"
+#include "students/policy/batches.h"
+#include "students/policy/net/loss.h"
+#include "students/policy/net/policy_net.h"
+#include "students/policy/precompute.h"
+#include "tests/support/policy_rows.h"
+
+namespace kibitz::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kRows = 1'000'000;
+constexpr double kLoaderTarget = 200'000;  // Positions a second, on two cores.
+constexpr int kBatch = 256;
+
+// Made once; the name tells what is in it.
+std::string MakeData(Bench& bench) {
+  const std::string stem = fmt::format("{}/evaluations-v1-{}", MadeDataFolder(), kRows);
+  const std::string data = fmt::format("{}/policy-v1-{}", MadeDataFolder(), kRows);
+  if (!policy::Manifest::Exists(data)) {
+    bench.Say(fmt::format("making a data set of {} rows in {} once", kRows, data));
+    if (!fs::exists(stem + ".parquet")) {
+      testing::WriteEvaluations({.rows = kRows, .positions = kRows * 2 / 5}, stem + ".parquet",
+                                stem + ".jsonl.zst");
+    }
+    policy::Precompute({stem + ".parquet"}, data, {});
+  }
+  return data;
+}
+
+uint64_t Hash(const policy::Batch& batch) {
+  Signature signature;
+  for (size_t i = 0; i < batch.label_rows.size(); ++i) {
+    signature.Add(static_cast<uint64_t>(batch.label_rows[i]) << 32 |
+                  static_cast<uint64_t>(batch.label_moves[i]));
+    signature.Add(fmt::format("{}", batch.label_shares[i]));
+  }
+  for (size_t i = 0; i < batch.inputs.size(); ++i) {
+    if (batch.inputs[i] != 0) signature.Add(i);
+  }
+  return signature.value();
+}
+
+// Shuffled positions with labels, as a CNN takes them.
+void MeasureLoader(Bench& bench, const policy::Dataset& data, const policy::SampleSet& samples) {
+  const uint64_t wanted = bench.quick() ? 300'000 : 1'000'000;
+  double best = 0;
+  uint64_t signature = 0;
+  for (int run = 0; run < 3; ++run) {
+    policy::BatchStream stream(data, samples,
+                               {.seed = 1,
+                                .batch_size = 1024,
+                                .epochs = 0,
+                                .form = {.flat = false, .flip = true},
+                                .threads = 2});
+    signature = Hash(*stream.Next());
+    const uint64_t before = stream.position();
+    const Timer timer;
+    while (stream.position() - before < wanted) stream.Next();
+    best = std::max(best, static_cast<double>(stream.position() - before) / timer.Seconds());
+  }
+  bench.Report({.name = "loader, shuffled, with labels",
+                .value = best,
+                .unit = "positions/s",
+                .yardstick = kLoaderTarget,
+                .yardstick_name = "target",
+                .signature = signature,
+                .promised_ratio = 1});
+}
+
+// One of the two loops. Both see the same batches.
+class Learner {
+ public:
+  Learner(const policy::NetConfig& config, bool plain)
+      : plain_(plain), net_(policy::MakeNet(config)) {
+    learn::InitWeights(*net_, 1);
+    learn::LoopSettings settings;
+    settings.weight_decay = 0.01;
+    ours_ = std::make_unique<learn::AdamW>(net_->parameters(), settings);
+    torchs_ = std::make_unique<torch::optim::AdamW>(
+        net_->parameters(), torch::optim::AdamWOptions(kRate).weight_decay(0.01));
+  }
+
+  double Step(const policy::Batch& batch) {
+    const policy::TaughtBatch taught = policy::ToTensors(policy::Batch(batch));
+    if (plain_) {
+      torchs_->zero_grad();
+      const torch::Tensor logits = net_->Logits(taught.inputs, policy::Form::kPlain);
+      const torch::Tensor loss =
+          policy::DenseSoftLoss(logits, policy::DenseLabels(taught, logits.size(1)));
+      loss.backward();
+      torch::nn::utils::clip_grad_norm_(net_->parameters(), 1);
+      torchs_->step();
+      return loss.item<double>();
+    }
+    ours_->ZeroGradients();
+    const torch::Tensor loss = policy::SoftLoss(net_->Logits(taught.inputs), taught);
+    loss.backward();
+    learn::ClipGradients(net_->parameters(), 1);
+    ours_->Step(kRate);
+    return loss.item<double>();
+  }
+
+ private:
+  static constexpr double kRate = 1e-3;
+
+  bool plain_;
+  policy::PolicyNet net_;
+  std::unique_ptr<learn::AdamW> ours_;
+  std::unique_ptr<torch::optim::AdamW> torchs_;
+};
+
+// In turns, so that whatever else the machine does hits both alike; the best round of each.
+void MeasureTraining(Bench& bench, const policy::Dataset& data, const policy::SampleSet& samples,
+                     const policy::NetConfig& config) {
+  policy::BatchStream stream(data, samples,
+                             {.seed = 2,
+                              .batch_size = kBatch,
+                              .epochs = 0,
+                              .form = {.flat = false, .flip = config.flip_board}});
+  Learner plain(config, true);
+  Learner ours(config, false);
+  const int rounds = bench.quick() ? 4 : 12;
+  const int steps = bench.quick() ? 3 : 6;
+  double best_plain = 0;
+  double best_ours = 0;
+  double difference = 0;
+  for (int round = -1; round < rounds; ++round) {  // The first one warms up.
+    std::vector<policy::Batch> batches;
+    for (int i = 0; i < steps; ++i) batches.push_back(*stream.Next());
+    std::vector<double> losses;
+    const Timer plain_timer;
+    for (const policy::Batch& batch : batches) losses.push_back(plain.Step(batch));
+    const double plain_seconds = plain_timer.Seconds();
+    const Timer timer;
+    for (size_t i = 0; i < batches.size(); ++i) {
+      difference = std::max(difference, std::abs(ours.Step(batches[i]) - losses[i]));
+    }
+    if (round < 0) continue;
+    best_plain = std::max(best_plain, steps * kBatch / plain_seconds);
+    best_ours = std::max(best_ours, steps * kBatch / timer.Seconds());
+  }
+  if (difference > 1e-2) bench.Fail("the two loops learn different things");
+  bench.Report({.name = fmt::format("training, {} channels, {} blocks", config.hidden_channels,
+                                    config.num_layers),
+                .value = best_ours,
+                .unit = "samples/s",
+                .yardstick = best_plain,
+                .yardstick_name = "plain NCHW loop",
+                .signature = static_cast<uint64_t>(config.hidden_channels),
+                .promised_ratio = 1.3});
+}
+
+}  // namespace
+}  // namespace kibitz::bench
+
+int main(int argc, char** argv) {
+  using namespace kibitz;
+  learn::WaitPassively(argv);
+  learn::KeepFreedMemory();
+  bench::Bench bench("policy", argc, argv);
+  SetLogLevel(LogLevel::kSilent);
+  learn::SetThreads(0);
+  const policy::Dataset data = policy::Dataset::Open(bench::MakeData(bench));
+  policy::DataOptions options;
+  const policy::SampleSets sets = policy::SelectSamples(data, options);
+  bench::MeasureLoader(bench, data, sets.train);
+  for (int channels : {64, 128}) {
+    policy::NetConfig config;
+    config.hidden_channels = channels;
+    config.num_layers = 6;
+    config.flip_board = true;
+    bench::MeasureTraining(bench, data, sets.train, config);
+  }
+  return bench.Finish();
+}

@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/json_output.h"
+#include "io/safetensors.h"
+#include "io/state_dict.h"
+#include "io/torch_file.h"
+#include "students/policy/export.h"
+#include "students/policy/net_config.h"
+
+namespace kibitz::cli {
+namespace {
+
+struct Options {
+  std::string data;
+  std::string model;
+  std::string out;
+  policy::ExportOptions to;
+};
+
+Fields FieldsOf(Options& options) {
+  Fields fields;
+  fields.Add("data", options.data, "folder of the data set",
+             {.positional = true, .metavar = "DIR"});
+  fields.Add("model", options.model, "or a checkpoint of a training run", {.metavar = "FILE"});
+  fields.Add("out", options.out, "folder of the new one", {.required = true, .metavar = "DIR"});
+  fields.AddChoice("format", options.to.storage, "of a data set: what to write",
+                   {{"planes", policy::Storage::kPlanes}, {"packed", policy::Storage::kPacked}});
+  fields.Add("vocab", options.to.vocabulary,
+             "planes: number the moves by this vocabulary and leave others out; with --model: the "
+             "network's own, where it is not the full one",
+             {.metavar = "FILE"});
+  return fields;
+}
+
+int ExportModel(const Options& options, const Context& context) {
+  std::optional<policy::NetConfig> config = policy::ConfigOf(options.model);
+  if (!config) {
+    throw Error("{}: holds no config; expected a checkpoint of 'kibitz policy train'",
+                options.model);
+  }
+  if (config->num_moves != policy::kFullVocabularySize && options.to.vocabulary.empty()) {
+    throw Error::Usage("{} chooses from {} moves; say which with --vocab", options.model,
+                       config->num_moves);
+  }
+  const io::StateDict weights = io::StateDict::From(io::ReadPt(options.model), options.model);
+  std::filesystem::create_directories(options.out);
+  io::WriteSafetensors(options.out + "/model.safetensors", {.tensors = weights.tensors()});
+  if (!options.to.vocabulary.empty()) {
+    policy::Vocabulary::Read(options.to.vocabulary).Write(options.out + "/vocab.npy");
+  }
+  WriteFileAtomically(options.out + "/config.json",
+                      policy::FieldsOf(*config).ToTree().dump(2) + "\n");
+  const uint64_t parameters = CountParameters(*config);
+  if (context.json) {
+    PrintJson({{"folder", options.out}, {"parameters", parameters}});
+  } else {
+    fmt::print("{}: {} parameters\n", options.out, parameters);
+  }
+  return 0;
+}
+
+int Run(const Options& options, const Context& context) {
+  if (options.data.empty() == options.model.empty()) {
+    throw Error::Usage("give a data set, or a checkpoint with --model");
+  }
+  if (!options.model.empty()) return ExportModel(options, context);
+  const policy::Manifest manifest = Export(options.data, options.out, options.to);
+  if (context.json) {
+    PrintJson({{"positions", manifest.positions()},
+               {"analyses", manifest.analyses()},
+               {"format", NameOf(manifest.storage)},
+               {"folder", options.out}});
+  } else {
+    fmt::print("{}: {} positions, {} analyses as {}\n", options.out, manifest.positions(),
+               manifest.analyses(), NameOf(manifest.storage));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command PolicyExport() {
+  return MakeCommand<Options>(
+      {.name = "policy export",
+       .group = "Policy",
+       .summary = "convert a data set between packed rows and planes, or a checkpoint to a model",
+       .details =
+           "Planes: train_planes.npy (N, 13, 8, 8) uint8, train_meta.npy (N, 5) int8,\n"
+           "train_analysis_data.npy (M, 5) int32 (move, depth, knodes, cp or mate, is_mate) and\n"
+           "train_analysis_offsets.npy (N + 1) uint32, or uint64 where the count needs it; so for\n"
+           "val and test. Arrays that other programs made are read too. A model is a folder of\n"
+           "config.json and model.safetensors.",
+       .example = "kibitz policy export data --out arrays --format planes"},
+      Run);
+}
+
+}  // namespace kibitz::cli

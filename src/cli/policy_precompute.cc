@@ -1,0 +1,187 @@
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/json_output.h"
+#include "students/policy/precompute.h"
+
+namespace kibitz::cli {
+namespace {
+
+using policy::Manifest;
+using policy::RowFault;
+using Json = nlohmann::ordered_json;
+
+// What precompute and merge share.
+struct OutputOptions {
+  std::string out;
+  std::string memory = "2G";
+  policy::PrecomputeOptions precompute;
+};
+
+void AddOutput(Fields& fields, OutputOptions& options) {
+  fields.Add("out", options.out, "folder of the data set", {.required = true, .metavar = "DIR"});
+  fields.Add("memory", options.memory, "most memory to take, such as 512M or 2G",
+             {.metavar = "SIZE"});
+  fields.Add("flush_seconds", options.precompute.flush_seconds,
+             "what was done is safe from a kill after so long", {.min = 0, .max = 86400});
+  fields.Add("threads", options.precompute.threads, "0: one for each core",
+             {.min = 0, .max = 1024});
+  fields.Add("val_share", options.precompute.shares.val, "positions held out for validation",
+             {.min = 0, .max = 0.9});
+  fields.Add("test_share", options.precompute.shares.test, "positions held out for tests",
+             {.min = 0, .max = 0.9});
+  fields.AddChoice("format", options.precompute.storage,
+                   "packed: 28 bytes a position; planes: the four arrays of planes",
+                   {{"packed", policy::Storage::kPacked}, {"planes", policy::Storage::kPlanes}});
+}
+
+policy::PrecomputeOptions Completed(const OutputOptions& options) {
+  policy::PrecomputeOptions precompute = options.precompute;
+  const auto bytes = ParseBytes(options.memory);
+  if (!bytes)
+    throw Error::Usage("--memory is {}, expected a size such as 512M or 2G", options.memory);
+  precompute.memory_bytes = *bytes;
+  return precompute;
+}
+
+struct PrecomputeCommandOptions {
+  std::vector<std::string> input;
+  std::string rows = "0";
+  uint64_t shards = 0;
+  uint64_t shard = 0;
+  OutputOptions output;
+};
+
+Fields FieldsOf(PrecomputeCommandOptions& options) {
+  Fields fields;
+  fields.Add("input", options.input,
+             "evaluations: .parquet, .jsonl, .jsonl.zst, or folders of them",
+             {.required = true, .positional = true, .metavar = "PATH"});
+  fields.Add("rows", options.rows, "read the first so many only, such as 1M; 0: all",
+             {.metavar = "N"});
+  fields.Add("shards", options.shards, "cut the input into so many slices and read one of them",
+             {.min = 0, .max = 1'000'000, .metavar = "N"});
+  fields.Add("shard", options.shard, "which one, from 0", {.min = 0, .metavar = "K"});
+  fields.Add("keep", options.output.precompute.keep_shards,
+             "keep the packed input rows (out/work)");
+  AddOutput(fields, options.output);
+  return fields;
+}
+
+struct MergeOptions {
+  std::vector<std::string> shards;
+  OutputOptions output;
+};
+
+Fields FieldsOf(MergeOptions& options) {
+  Fields fields;
+  fields.Add("shards", options.shards, "folders of shards, or that hold them",
+             {.required = true, .positional = true, .metavar = "DIR"});
+  AddOutput(fields, options.output);
+  return fields;
+}
+
+void PrintLeftOut(const policy::Tally& tally) {
+  for (int i = 1; i < static_cast<int>(RowFault::kCount); ++i) {
+    const auto fault = static_cast<RowFault>(i);
+    if (tally[fault] > 0) fmt::print("  left out: {} {}\n", tally[fault], NameOf(fault));
+  }
+}
+
+int Tell(const Manifest& manifest, const std::string& out, const Context& context) {
+  if (context.json) {
+    Json splits = Json::object();
+    for (policy::Split split : policy::kSplits) {
+      const policy::SplitCounts& counts = manifest.splits[static_cast<size_t>(split)];
+      splits[std::string(NameOf(split))] = {{"positions", counts.positions},
+                                            {"analyses", counts.analyses}};
+    }
+    PrintJson({{"rows", manifest.rows},
+               {"positions", manifest.positions()},
+               {"analyses", manifest.analyses()},
+               {"splits", splits},
+               {"left_out", policy::ToJson(manifest.tally)},
+               {"folder", out}});
+    return 0;
+  }
+  fmt::print("{}: {} rows, {} positions, {} analyses", out, manifest.rows, manifest.positions(),
+             manifest.analyses());
+  for (policy::Split split : policy::kSplits) {
+    fmt::print("; {} {}", NameOf(split), manifest.splits[static_cast<size_t>(split)].positions);
+  }
+  fmt::print("\n");
+  PrintLeftOut(manifest.tally);
+  return 0;
+}
+
+int TellShard(const policy::ShardState& shard, const Context& context) {
+  if (context.json) {
+    PrintJson({{"rows", shard.rows},
+               {"shard", shard.shard},
+               {"shards", shard.shards},
+               {"left_out", policy::ToJson(shard.tally)},
+               {"folder", shard.folder}});
+    return 0;
+  }
+  fmt::print("{}: {} rows; join all {} with 'kibitz policy merge'\n", shard.folder, shard.rows,
+             shard.shards);
+  PrintLeftOut(shard.tally);
+  return 0;
+}
+
+int RunPrecompute(const PrecomputeCommandOptions& options, const Context& context) {
+  policy::PrecomputeOptions precompute = Completed(options.output);
+  const auto rows = ParseCount(options.rows);
+  if (!rows)
+    throw Error::Usage("--rows is {}, expected a number such as 100000 or 1M", options.rows);
+  precompute.rows = *rows;
+  if (options.shards > 0) {
+    return TellShard(PrecomputeShard(options.input, options.output.out, options.shards,
+                                     options.shard, precompute),
+                     context);
+  }
+  if (options.shard > 0) throw Error::Usage("--shard belongs to --shards; of how many is it?");
+  return Tell(Precompute(options.input, options.output.out, precompute), options.output.out,
+              context);
+}
+
+int RunMerge(const MergeOptions& options, const Context& context) {
+  return Tell(Merge(options.shards, options.output.out, Completed(options.output)),
+              options.output.out, context);
+}
+
+}  // namespace
+
+Command PolicyPrecompute() {
+  return MakeCommand<PrecomputeCommandOptions>(
+      {.name = "policy precompute",
+       .group = "Policy",
+       .summary = "make a data set of the Lichess evaluation database",
+       .details =
+           "Every position comes once, with all analyses of it in the whole input, in shuffled "
+           "order,\n"
+           "split by the hash of the position. A run that was stopped or killed goes on when it "
+           "is\n"
+           "started again; what comes out is the same. With --shards and --shard one slice of the\n"
+           "input is read, on any machine; 'kibitz policy merge' joins them.",
+       .example =
+           "kibitz policy precompute --input lichess_db_eval.jsonl.zst --out data --memory 2G"},
+      RunPrecompute);
+}
+
+Command PolicyMerge() {
+  return MakeCommand<MergeOptions>(
+      {.name = "policy merge",
+       .group = "Policy",
+       .summary = "join the shards of a precompute into a data set",
+       .details = "Gives the same bytes as one precompute of the whole input. The shards stay.",
+       .example = "kibitz policy merge shards --out data"},
+      RunMerge);
+}
+
+}  // namespace kibitz::cli

@@ -1,0 +1,68 @@
+// Files that grow over several runs. What was written is good up to a length and checksum that a
+// journal keeps; a run that was killed goes on from there and cuts off what came after.
+//
+//   AppendFile file(path, journal.state);   // FileState{}: a new file.
+//   file.Append(bytes);
+//   file.Sync();                            // On disk; now file.state() may go into the journal.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace kibitz::policy {
+
+struct FileState {
+  uint64_t bytes = 0;
+  uint32_t crc = 0;  // CRC-32C.
+
+  bool operator==(const FileState&) const = default;
+};
+nlohmann::ordered_json ToJson(const FileState& state);
+// Throws Error, naming `place`, for anything that ToJson does not make.
+FileState FileStateFrom(const nlohmann::ordered_json& json, const std::string& place);
+
+// The state of a file's bytes from `begin` on, read from end to end. Throws Error.
+FileState StateOfFile(const std::string& path, uint64_t begin = 0);
+
+class AppendFile {
+ public:
+  // Cuts the file to the state's length. The first `head_bytes` are kept for WriteHead and do not
+  // count in the state. Throws Error when the file is shorter.
+  AppendFile(std::string path, const FileState& from, uint64_t head_bytes = 0);
+  ~AppendFile();
+  AppendFile(AppendFile&& other) noexcept;
+  AppendFile& operator=(AppendFile&&) = delete;
+
+  void Append(std::string_view bytes);
+  // Exactly as many bytes as were kept for it.
+  void WriteHead(std::string_view bytes);
+  void Sync();
+
+  const FileState& state() const { return state_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  void WriteAt(uint64_t offset, std::string_view bytes);
+
+  std::string path_;
+  uint64_t head_bytes_;
+  int descriptor_ = -1;
+  FileState state_;
+};
+
+// Held by one process at a time: two runs in one folder would mix their bytes.
+class FolderLock {
+ public:
+  // Makes the folder. Throws Error when another process holds it.
+  explicit FolderLock(const std::string& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace kibitz::policy

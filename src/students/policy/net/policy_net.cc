@@ -1,0 +1,130 @@
+#include "students/policy/net/policy_net.h"
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "io/safetensors.h"
+#include "io/state_dict.h"
+#include "io/torch_file.h"
+#include "learn/fused.h"
+#include "learn/weights.h"
+#include "students/policy/planes.h"
+
+namespace kibitz::policy {
+namespace {
+
+using torch::Tensor;
+
+constexpr double kLayerNormEpsilon = 1e-5;
+constexpr double kRmsNormEpsilon = std::numeric_limits<float>::epsilon();
+
+// A place for modules whose names are numbers.
+struct NumberedImpl : torch::nn::Module {};
+TORCH_MODULE(Numbered);
+
+torch::nn::Conv2d MakeConv(int64_t inputs, const NetConfig& config) {
+  return torch::nn::Conv2d(
+      torch::nn::Conv2dOptions(inputs, config.hidden_channels, config.kernel_size)
+          .padding(config.kernel_size / 2));
+}
+
+// A weight of (C, 8, 8) as channels-innermost boards meet it.
+Tensor ByRank(const Tensor& weight) { return weight.permute({1, 2, 0}).contiguous(); }
+
+}  // namespace
+
+BoardNormImpl::BoardNormImpl(NormKind norm_kind, std::vector<int64_t> shape) : kind(norm_kind) {
+  weight = register_parameter("weight", torch::ones(shape));
+  if (kind == NormKind::kLayerNorm) bias = register_parameter("bias", torch::zeros(shape));
+}
+
+Tensor BoardNormImpl::Plain(const Tensor& x) {
+  if (kind == NormKind::kLayerNorm) {
+    return torch::layer_norm(x, weight.sizes(), weight, bias, kLayerNormEpsilon);
+  }
+  const Tensor flat = x.flatten(1);
+  const Tensor scale = (flat.pow(2).mean(1, /*keepdim=*/true) + kRmsNormEpsilon).rsqrt();
+  return (flat * scale * weight.flatten()).view(x.sizes());
+}
+
+Tensor BoardNormImpl::Fast(const Tensor& x) {
+  const Tensor boards = x.permute({0, 2, 3, 1});  // (B, 8, 8, C), contiguous.
+  const Tensor scale = ByRank(weight);
+  Tensor normed;
+  if (kind == NormKind::kLayerNorm) {
+    normed = torch::layer_norm(boards, scale.sizes(), scale, ByRank(bias), kLayerNormEpsilon);
+  } else {
+    normed = learn::FusedRmsNorm(boards.flatten(1), scale.flatten(), kRmsNormEpsilon)
+                 .view(boards.sizes());
+  }
+  return normed.permute({0, 3, 1, 2});
+}
+
+ResidualBlockImpl::ResidualBlockImpl(const NetConfig& config) {
+  const int64_t width = config.hidden_channels;
+  ln1 = register_module("ln1", BoardNorm(config.norm, std::vector<int64_t>{width, 8, 8}));
+  conv1 = register_module("conv1", MakeConv(width, config));
+  ln2 = register_module("ln2", BoardNorm(config.norm, std::vector<int64_t>{width, 8, 8}));
+  conv2 = register_module("conv2", MakeConv(width, config));
+}
+
+Tensor ResidualBlockImpl::Run(const Tensor& x, Form form) {
+  if (form == Form::kPlain) {
+    const Tensor inner = torch::gelu(conv1->forward(ln1->Plain(x)));
+    return x + torch::gelu(conv2->forward(ln2->Plain(inner)));
+  }
+  const Tensor inner = torch::gelu(conv1->forward(ln1->Fast(x)));
+  return x + torch::gelu(conv2->forward(ln2->Fast(inner)));
+}
+
+PolicyCnn::PolicyCnn(const NetConfig& config) : NetModule(config) {
+  Numbered layers = register_module("layers", Numbered());
+  input = layers->register_module("0", MakeConv(ChannelsOf(config.flip_board), config));
+  for (int i = 0; i < config.num_layers; ++i) {
+    blocks.push_back(layers->register_module(std::to_string(i + 2), ResidualBlock(config)));
+  }
+  const int64_t flat = int64_t{64} * config.hidden_channels;
+  out_ln = register_module("out_ln", BoardNorm(config.norm, std::vector<int64_t>{flat}));
+  output = register_module("output", torch::nn::Linear(flat, config.num_moves));
+}
+
+Tensor PolicyCnn::Logits(const Tensor& inputs, Form form) {
+  Tensor x = inputs.view({-1, 8, 8, ChannelsOf(config.flip_board)}).permute({0, 3, 1, 2});
+  if (form == Form::kPlain) x = x.contiguous();  // (B, I, 8, 8)
+  x = torch::gelu(input->forward(x));            // (B, C, 8, 8)
+  for (ResidualBlock& block : blocks) x = block->Run(x, form);
+  return output->forward(out_ln->Plain(x.contiguous().flatten(1)));
+}
+
+PolicyMlp::PolicyMlp(const NetConfig& config) : NetModule(config) {
+  Numbered net = register_module("net", Numbered());
+  int64_t width = kFlatInputs;
+  for (int i = 0; i <= config.num_layers; ++i) {
+    const int64_t next = i == config.num_layers ? config.num_moves : config.hidden_size;
+    linears.push_back(net->register_module(std::to_string(2 * i), torch::nn::Linear(width, next)));
+    width = next;
+  }
+}
+
+Tensor PolicyMlp::Logits(const Tensor& inputs, Form) {
+  Tensor x = inputs;
+  for (size_t i = 0; i + 1 < linears.size(); ++i) x = torch::relu(linears[i]->forward(x));
+  return linears.back()->forward(x);
+}
+
+PolicyNet MakeNet(const NetConfig& config) {
+  CheckConfig(config);
+  if (config.IsCnn()) return std::make_shared<PolicyCnn>(config);
+  return std::make_shared<PolicyMlp>(config);
+}
+
+void LoadWeightsInto(NetModule& net, const std::string& path) {
+  const std::string file = std::filesystem::is_directory(path) ? path + "/model.safetensors" : path;
+  const io::StateDict weights = file.ends_with(".safetensors")
+                                    ? io::StateDict(io::ReadSafetensors(file).tensors, file)
+                                    : io::StateDict::From(io::ReadPt(file), file);
+  learn::LoadWeights(net, weights, file);
+}
+
+}  // namespace kibitz::policy

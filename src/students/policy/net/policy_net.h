@@ -1,0 +1,84 @@
+// The policy's networks: a residual CNN and, as a baseline, an MLP. Letters: B positions, C
+// channels, I channels of the input, M moves, K window of a convolution.
+//
+//   PolicyNet net = MakeNet(config);
+//   learn::InitWeights(*net, seed);                       // Or LoadWeightsInto(*net, "model.pt").
+//   auto logits = net->Logits(inputs);                    // (B, M)
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "students/policy/net_config.h"
+
+namespace kibitz::policy {
+
+// Which form computes: channels before squares and torch's own functions one after another, as the
+// reference is written, or channels innermost, as oneDNN likes its convolutions.
+enum class Form { kPlain, kFast };
+
+struct NetModule : torch::nn::Module {
+  explicit NetModule(const NetConfig& net_config) : config(net_config) {}
+
+  // inputs: (B, config.Inputs()) floats, as WriteChannels or WriteFlat writes them.
+  virtual torch::Tensor Logits(const torch::Tensor& inputs, Form form = Form::kFast) = 0;  // (B, M)
+
+  const NetConfig config;
+};
+using PolicyNet = std::shared_ptr<NetModule>;
+
+// A norm over all numbers of a board, each with a weight of its own.
+struct BoardNormImpl : torch::nn::Module {
+  // `shape`: (C, 8, 8), or (C * 64) behind the flattening; memory is the same.
+  BoardNormImpl(NormKind norm_kind, std::vector<int64_t> shape);
+  // x: (B, C, 8, 8) or (B, C * 64), contiguous.
+  torch::Tensor Plain(const torch::Tensor& x);
+  // x: (B, C, 8, 8), channels innermost; so is the result.
+  torch::Tensor Fast(const torch::Tensor& x);
+
+  const NormKind kind;
+  torch::Tensor weight;
+  torch::Tensor bias;  // Of a LayerNorm only.
+};
+TORCH_MODULE(BoardNorm);
+
+// x + gelu(conv2(ln2(gelu(conv1(ln1(x))))))
+struct ResidualBlockImpl : torch::nn::Module {
+  explicit ResidualBlockImpl(const NetConfig& config);
+  torch::Tensor Run(const torch::Tensor& x, Form form);  // (B, C, 8, 8)
+
+  BoardNorm ln1 = nullptr;
+  torch::nn::Conv2d conv1 = nullptr;  // (C, C, K, K)
+  BoardNorm ln2 = nullptr;
+  torch::nn::Conv2d conv2 = nullptr;
+};
+TORCH_MODULE(ResidualBlock);
+
+// gelu(conv(board)), blocks, flattened channel by channel, norm, linear.
+struct PolicyCnn : NetModule {
+  explicit PolicyCnn(const NetConfig& config);
+  torch::Tensor Logits(const torch::Tensor& inputs, Form form) override;
+
+  torch::nn::Conv2d input = nullptr;  // layers.0: (C, I, K, K)
+  std::vector<ResidualBlock> blocks;  // layers.2, layers.3, ...
+  BoardNorm out_ln = nullptr;
+  torch::nn::Linear output = nullptr;  // (M, C * 64)
+};
+
+// linear and relu, num_layers times; linear.
+struct PolicyMlp : NetModule {
+  explicit PolicyMlp(const NetConfig& config);
+  torch::Tensor Logits(const torch::Tensor& inputs, Form form) override;
+
+  std::vector<torch::nn::Linear> linears;  // net.0, net.2, ...
+};
+
+PolicyNet MakeNet(const NetConfig& config);
+
+// Fills the network from a .pt, a .safetensors or a folder with model.safetensors. Throws Error.
+void LoadWeightsInto(NetModule& net, const std::string& path);
+
+}  // namespace kibitz::policy

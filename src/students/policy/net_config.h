@@ -1,0 +1,44 @@
+// The sizes of a policy network, as config.json beside its weights and the config files' `model`
+// section name them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/options.h"
+
+namespace kibitz::policy {
+
+enum class NetClass { kMlp, kCnn };
+enum class NormKind {
+  kLayerNorm,  // eps 1e-5, weight and bias.
+  kRmsNorm     // eps 2^-23, weight only.
+};
+
+struct NetConfig {
+  NetClass cls = NetClass::kCnn;
+  int num_moves = 1968;
+  int num_layers = 6;        // Residual blocks, or hidden layers of an MLP.
+  int hidden_channels = 64;  // Of a CNN.
+  int kernel_size = 3;       // Of a CNN; odd.
+  NormKind norm = NormKind::kLayerNorm;
+  bool flip_board = false;  // Of a CNN: sees the board from the side to move.
+  int hidden_size = 512;    // Of an MLP.
+
+  bool IsCnn() const { return cls == NetClass::kCnn; }
+  // Numbers of one position.
+  int Inputs() const;
+};
+Fields FieldsOf(NetConfig& config);
+
+// Throws Error::Usage when the sizes make no network.
+void CheckConfig(const NetConfig& config);
+// Numbers of the network.
+uint64_t CountParameters(const NetConfig& config);
+
+// The config that belongs to weights: config.json beside a .safetensors or .pt file or in the
+// folder, or the one a .pt checkpoint holds. Nothing when there is none. Throws Error.
+std::optional<NetConfig> ConfigOf(const std::string& weights);
+
+}  // namespace kibitz::policy

@@ -1,0 +1,293 @@
+#include "students/policy/play/model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "base/error.h"
+#include "io/safetensors.h"
+#include "io/state_dict.h"
+#include "io/torch_file.h"
+#include "nn/aligned.h"
+#include "nn/gelu.h"
+#include "students/policy/planes.h"
+
+namespace kibitz::policy {
+namespace {
+
+constexpr int64_t kBoardsOfPass = 8;  // That go through the layers together.
+constexpr double kLayerNormEpsilon = 1e-5;
+constexpr double kRmsNormEpsilon = std::numeric_limits<float>::epsilon();
+
+NetConfig ReadConfig(const std::string& path) {
+  const std::optional<NetConfig> config = ConfigOf(path);
+  if (!config) {
+    throw Error(
+        "{}: does not say its sizes; expected a config.json beside it, or a checkpoint of "
+        "'kibitz policy train'",
+        path);
+  }
+  CheckConfig(*config);
+  return *config;
+}
+
+io::StateDict ReadWeights(const std::string& path) {
+  namespace fs = std::filesystem;
+  const std::string file =
+      fs::is_directory(path) ? (fs::path(path) / "model.safetensors").string() : path;
+  if (file.ends_with(".pt")) return io::StateDict::From(io::ReadPt(file), file);
+  return {io::ReadSafetensors(file).tensors, file};
+}
+
+std::vector<float> Floats(const io::StateDict& weights, const std::string& name,
+                          const std::vector<int64_t>& shape) {
+  const io::Tensor& tensor = weights.Get(name);
+  if (tensor.shape != shape) {
+    throw Error("{} is {}, expected {}; is the config the file's?", name,
+                io::ShapeText(tensor.shape), io::ShapeText(shape));
+  }
+  return io::ToFloats(tensor);
+}
+
+nn::Linear MakeLinear(std::span<const float> weight, std::span<const float> bias, int64_t inputs) {
+  return nn::Linear({.weight = weight,
+                     .outputs = static_cast<int64_t>(bias.size()),
+                     .inputs = inputs,
+                     .bias = bias},
+                    nn::Precision::kF32);
+}
+
+}  // namespace
+
+// What a few positions need on their way. Each thread takes positions of its own all the way.
+struct Model::Workspace {
+  nn::Team alone{1};
+  nn::PackedRows packed;
+  nn::AlignedArray<float> inputs;  // (B, inputs)
+  nn::AlignedArray<float> x;       // (B, 64, C)
+  nn::AlignedArray<float> y;       // The same.
+  nn::AlignedArray<float> z;       // The same.
+};
+
+Model::Model(const std::string& path, const ModelOptions& options)
+    : config_(ReadConfig(path)), team_(options.threads) {
+  const io::StateDict weights = ReadWeights(path);
+  if (config_.IsCnn()) {
+    ReadCnn(weights);
+  } else {
+    ReadMlp(weights);
+  }
+}
+
+Model::~Model() = default;
+
+void Model::ReadMlp(const io::StateDict& weights) {
+  int64_t width = kFlatInputs;
+  for (int i = 0; i <= config_.num_layers; ++i) {
+    const int64_t next = i == config_.num_layers ? config_.num_moves : config_.hidden_size;
+    const std::string name = fmt::format("net.{}.", 2 * i);
+    linears_.push_back(MakeLinear(Floats(weights, name + "weight", {next, width}),
+                                  Floats(weights, name + "bias", {next}), width));
+    width = next;
+  }
+}
+
+// (C, inputs, K, K) to rows of [window][channel].
+nn::Linear Model::ReadConv(const io::StateDict& weights, const std::string& name,
+                           int64_t inputs) const {
+  const int64_t outputs = config_.hidden_channels;
+  const int64_t k = config_.kernel_size;
+  const std::vector<float> weight = Floats(weights, name + ".weight", {outputs, inputs, k, k});
+  std::vector<float> turned(weight.size());
+  for (int64_t out = 0; out < outputs; ++out) {
+    for (int64_t in = 0; in < inputs; ++in) {
+      for (int64_t tap = 0; tap < k * k; ++tap) {
+        turned[static_cast<size_t>((out * k * k + tap) * inputs + in)] =
+            weight[static_cast<size_t>((out * inputs + in) * k * k + tap)];
+      }
+    }
+  }
+  return MakeLinear(turned, Floats(weights, name + ".bias", {outputs}), inputs * k * k);
+}
+
+Model::Norm Model::ReadNorm(const io::StateDict& weights, const std::string& name) const {
+  const int64_t channels = config_.hidden_channels;
+  const auto turned = [&](const std::string& part) {
+    const std::vector<float> from = io::ToFloats(weights.Get(name + part));
+    if (static_cast<int64_t>(from.size()) != channels * 64) {
+      throw Error("{}{} has {} numbers, expected {}; is the config the file's?", name, part,
+                  from.size(), channels * 64);
+    }
+    std::vector<float> to(from.size());
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      for (int64_t square = 0; square < 64; ++square) {
+        to[static_cast<size_t>(square * channels + channel)] =
+            from[static_cast<size_t>(channel * 64 + square)];
+      }
+    }
+    return to;
+  };
+  Norm norm;
+  norm.weight = turned(".weight");
+  if (config_.norm == NormKind::kLayerNorm) norm.bias = turned(".bias");
+  return norm;
+}
+
+void Model::ReadCnn(const io::StateDict& weights) {
+  const int64_t channels = config_.hidden_channels;
+  input_ = ReadConv(weights, "layers.0", ChannelsOf(config_.flip_board));
+  for (int i = 0; i < config_.num_layers; ++i) {
+    const std::string name = fmt::format("layers.{}.", i + 2);
+    blocks_.push_back({.ln1 = ReadNorm(weights, name + "ln1"),
+                       .conv1 = ReadConv(weights, name + "conv1", channels),
+                       .ln2 = ReadNorm(weights, name + "ln2"),
+                       .conv2 = ReadConv(weights, name + "conv2", channels)});
+  }
+  out_norm_ = ReadNorm(weights, "out_ln");
+  const int64_t moves = config_.num_moves;
+  const std::vector<float> weight = Floats(weights, "output.weight", {moves, channels * 64});
+  std::vector<float> turned(weight.size());  // Channels innermost, as all boards here.
+  for (int64_t move = 0; move < moves; ++move) {
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      for (int64_t square = 0; square < 64; ++square) {
+        turned[static_cast<size_t>((move * 64 + square) * channels + channel)] =
+            weight[static_cast<size_t>((move * channels + channel) * 64 + square)];
+      }
+    }
+  }
+  linears_.push_back(MakeLinear(turned, Floats(weights, "output.bias", {moves}), channels * 64));
+}
+
+size_t Model::memory_bytes() const {
+  size_t bytes = config_.IsCnn() ? input_.memory_bytes() : 0;
+  for (const Block& block : blocks_)
+    bytes += block.conv1.memory_bytes() + block.conv2.memory_bytes();
+  for (const nn::Linear& linear : linears_) bytes += linear.memory_bytes();
+  return bytes;
+}
+
+void Model::Convolve(const nn::Linear& conv, const float* from, int64_t channels, int64_t boards,
+                     Workspace& space, float* to) const {
+  const int64_t k = config_.kernel_size;
+  const int64_t reach = k / 2;
+  space.packed.Pack(space.alone, boards * 64, conv, [&](int64_t row, float* out) {
+    const float* board = from + row / 64 * 64 * channels;
+    const int64_t rank = row % 64 / 8;
+    const int64_t file = row % 8;
+    for (int64_t y = rank - reach; y <= rank + reach; ++y) {
+      for (int64_t x = file - reach; x <= file + reach; ++x, out += channels) {
+        if (y < 0 || y > 7 || x < 0 || x > 7) {
+          std::fill_n(out, channels, 0.0F);
+        } else {
+          std::copy_n(board + (y * 8 + x) * channels, channels, out);
+        }
+      }
+    }
+  });
+  conv.Run(space.alone, space.packed, {.to = to, .row = conv.outputs()});
+}
+
+void Model::Normalise(const Norm& norm, const float* from, int64_t boards, float* to) const {
+  const auto size = static_cast<int64_t>(norm.weight.size());
+  for (int64_t board = 0; board < boards; ++board, from += size, to += size) {
+    double sum = 0;
+    double squares = 0;
+    for (int64_t i = 0; i < size; ++i) {
+      sum += from[i];
+      squares += double{from[i]} * from[i];
+    }
+    const auto count = static_cast<double>(size);
+    const bool layer = config_.norm == NormKind::kLayerNorm;
+    const double mean = layer ? sum / count : 0;
+    const double variance = std::max(0.0, squares / count - mean * mean);
+    const auto scale =
+        static_cast<float>(1 / std::sqrt(variance + (layer ? kLayerNormEpsilon : kRmsNormEpsilon)));
+    const auto shift = static_cast<float>(mean);
+    for (int64_t i = 0; i < size; ++i) {
+      to[i] = (from[i] - shift) * scale * norm.weight[static_cast<size_t>(i)];
+    }
+    for (int64_t i = 0; layer && i < size; ++i) to[i] += norm.bias[static_cast<size_t>(i)];
+  }
+}
+
+void Model::RunCnn(std::span<const PackedPosition> positions, Workspace& space,
+                   float* logits) const {
+  const auto boards = static_cast<int64_t>(positions.size());
+  const int64_t inputs = ChannelsOf(config_.flip_board);
+  const int64_t channels = config_.hidden_channels;
+  const int64_t size = boards * 64 * channels;
+  space.inputs.Reserve(boards * 64 * inputs);
+  for (nn::AlignedArray<float>* array : {&space.x, &space.y, &space.z}) array->Reserve(size);
+  for (int64_t i = 0; i < boards; ++i) {
+    WriteChannels(positions[static_cast<size_t>(i)], config_.flip_board,
+                  space.inputs.data() + i * 64 * inputs);
+  }
+  float* x = space.x.data();
+  float* y = space.y.data();
+  float* z = space.z.data();
+  Convolve(input_, space.inputs.data(), inputs, boards, space, x);
+  nn::ApplyGelu(x, size, x, false);
+  for (const Block& block : blocks_) {
+    Normalise(block.ln1, x, boards, y);
+    Convolve(block.conv1, y, channels, boards, space, z);
+    nn::ApplyGelu(z, size, z, false);
+    Normalise(block.ln2, z, boards, y);
+    Convolve(block.conv2, y, channels, boards, space, z);
+    nn::ApplyGelu(z, size, x, true);
+  }
+  Normalise(out_norm_, x, boards, y);
+  const nn::Linear& output = linears_.front();
+  space.packed.Pack(space.alone, boards, output, [&](int64_t row, float* out) {
+    std::copy_n(y + row * 64 * channels, 64 * channels, out);
+  });
+  output.Run(space.alone, space.packed, {.to = logits, .row = config_.num_moves});
+}
+
+void Model::RunMlp(std::span<const PackedPosition> positions, Workspace& space,
+                   float* logits) const {
+  const auto boards = static_cast<int64_t>(positions.size());
+  space.x.Reserve(boards * config_.hidden_size);
+  for (size_t layer = 0; layer < linears_.size(); ++layer) {
+    const nn::Linear& linear = linears_[layer];
+    space.packed.Pack(space.alone, boards, linear, [&](int64_t row, float* out) {
+      if (layer == 0) {
+        WriteFlat(positions[static_cast<size_t>(row)], out);
+        return;
+      }
+      const float* from = space.x.data() + row * linear.inputs();
+      for (int64_t i = 0; i < linear.inputs(); ++i) out[i] = std::max(0.0F, from[i]);
+    });
+    const bool last = layer + 1 == linears_.size();
+    linear.Run(space.alone, space.packed,
+               {.to = last ? logits : space.x.data(), .row = linear.outputs()});
+  }
+}
+
+void Model::Answer(std::span<const PackedPosition> positions, float* logits) {
+  const auto total = static_cast<int64_t>(positions.size());
+  team_.Run((total + kBoardsOfPass - 1) / kBoardsOfPass, [&](int64_t pass) {
+    std::unique_ptr<Workspace> space;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        space = std::move(free_.back());
+        free_.pop_back();
+      }
+    }
+    if (!space) space = std::make_unique<Workspace>();
+    const int64_t begin = pass * kBoardsOfPass;
+    const auto some = positions.subspan(
+        static_cast<size_t>(begin), static_cast<size_t>(std::min(kBoardsOfPass, total - begin)));
+    float* to = logits + begin * config_.num_moves;
+    if (config_.IsCnn()) {
+      RunCnn(some, *space, to);
+    } else {
+      RunMlp(some, *space, to);
+    }
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(space));
+  });
+}
+
+}  // namespace kibitz::policy

@@ -1,0 +1,83 @@
+// The policy's network as a player runs it: many positions at once. Letters: B positions, C
+// channels, I channels of the input, K window of a convolution, M moves.
+//
+//   Model model("models/policy-small", {});
+//   model.Answer(positions, logits);                      // (B, M)
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nn/linear.h"
+#include "nn/team.h"
+#include "students/policy/net_config.h"
+#include "students/policy/packed_position.h"
+
+namespace kibitz::io {
+class StateDict;
+}
+
+namespace kibitz::policy {
+
+struct ModelOptions {
+  int threads = 0;  // 0: one for each core.
+};
+
+class Model {
+ public:
+  // A .pt checkpoint, a .safetensors file with config.json beside it, or the folder of both. Throws
+  // Error.
+  Model(const std::string& path, const ModelOptions& options);
+  ~Model();
+
+  const NetConfig& config() const { return config_; }
+  int threads() const { return team_.size(); }
+  // Of packed weights.
+  size_t memory_bytes() const;
+
+  // (B, M), in the order of the vocabulary; of a network that flips, as the side to move sees it.
+  // One call at a time. A position's logits do not depend on those beside it, nor on threads.
+  void Answer(std::span<const PackedPosition> positions, float* logits);
+
+ private:
+  // A norm over a board, weights square by square with channels innermost; no bias of an RMSNorm.
+  struct Norm {
+    std::vector<float> weight;
+    std::vector<float> bias;
+  };
+  struct Block {
+    Norm ln1;
+    nn::Linear conv1;
+    Norm ln2;
+    nn::Linear conv2;
+  };
+  struct Workspace;
+
+  void ReadCnn(const io::StateDict& weights);
+  void ReadMlp(const io::StateDict& weights);
+  nn::Linear ReadConv(const io::StateDict& weights, const std::string& name, int64_t inputs) const;
+  Norm ReadNorm(const io::StateDict& weights, const std::string& name) const;
+
+  void RunCnn(std::span<const PackedPosition> positions, Workspace& space, float* logits) const;
+  void RunMlp(std::span<const PackedPosition> positions, Workspace& space, float* logits) const;
+  // to = conv(from) square by square; `from` has `channels` numbers a square.
+  void Convolve(const nn::Linear& conv, const float* from, int64_t channels, int64_t boards,
+                Workspace& space, float* to) const;
+  void Normalise(const Norm& norm, const float* from, int64_t boards, float* to) const;
+
+  NetConfig config_;
+  nn::Team team_;
+  nn::Linear input_;                 // CNN.
+  std::vector<Block> blocks_;        // CNN.
+  Norm out_norm_;                    // CNN.
+  std::vector<nn::Linear> linears_;  // MLP: all; CNN: the output alone.
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Workspace>> free_;  // Guarded by mutex_.
+};
+
+}  // namespace kibitz::policy

@@ -1,0 +1,45 @@
+// The policy at play: a position in, its legal moves with probabilities out.
+//
+//   Player player("models/policy-small", {});
+//   const Prediction prediction = player.Predict(board);
+//   prediction.moves.front();                              // The likeliest.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "games/chess/board.h"
+#include "students/policy/play/model.h"
+#include "students/policy/vocabulary.h"
+
+namespace kibitz::policy {
+
+struct LikelyMove {
+  chess::Move move;
+  double probability = 0;  // Over the legal moves.
+};
+
+struct Prediction {
+  std::vector<LikelyMove> moves;  // All legal ones, the likeliest first; none at the end of a game.
+  // Of the network's own distribution over the whole vocabulary, what it gives to legal moves.
+  double legal_mass = 0;
+};
+
+class Player {
+ public:
+  // As Model's. The vocabulary is vocab.npy beside the weights, else the full one. Throws Error.
+  Player(const std::string& path, const ModelOptions& options);
+
+  const Model& model() const { return model_; }
+  Prediction Predict(const chess::Board& board);
+  std::vector<Prediction> PredictAll(std::span<const chess::Board> boards);
+
+ private:
+  Prediction Read(const chess::Board& board, const float* logits) const;
+
+  Model model_;
+  Vocabulary vocabulary_;
+};
+
+}  // namespace kibitz::policy

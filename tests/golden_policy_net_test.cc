@@ -1,0 +1,217 @@
+// The policy's networks against recorded results: logits, training steps, legal distributions; the
+// torch modules in both forms, and the torch-free runtime.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "games/chess/fen.h"
+#include "games/chess/move_text.h"
+#include "io/npy.h"
+#include "learn/adamw.h"
+#include "learn/weights.h"
+#include "students/policy/net/loss.h"
+#include "students/policy/net/policy_net.h"
+#include "students/policy/planes.h"
+#include "students/policy/play/player.h"
+#include "tests/support/test_data.h"
+
+namespace kibitz::policy {
+namespace {
+
+namespace fs = std::filesystem;
+using kibitz::testing::GoldenPath;
+using kibitz::testing::ReadWhole;
+using torch::Tensor;
+using Json = nlohmann::json;
+
+constexpr double kTolerance = 1e-4;
+
+std::string Models(const std::string& name) { return GoldenPath("policy/models/" + name); }
+
+Tensor Array(const std::string& path) {
+  return learn::FromFile(io::NpyFile::Open(path).AsTensor());
+}
+
+// Every folder of the kit that holds a model.
+std::vector<std::string> AllModels() {
+  std::vector<std::string> folders;
+  for (const auto& entry : fs::directory_iterator(Models(""))) {
+    if (fs::exists(entry.path() / "config.json")) folders.push_back(entry.path().string());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+std::vector<PackedPosition> Positions() {
+  const io::NpyFile planes = io::NpyFile::Open(Models("input_planes.npy"));
+  const io::NpyFile meta = io::NpyFile::Open(Models("input_meta.npy"));
+  std::vector<PackedPosition> positions;
+  for (size_t i = 0; i < planes.rows(); ++i) {
+    const auto* p = reinterpret_cast<const uint8_t*>(planes.bytes().data()) + i * kPlaneBytes;
+    const auto* m = reinterpret_cast<const int8_t*>(meta.bytes().data()) + i * kMeta;
+    positions.push_back(*FromPlanes(std::span<const uint8_t, kPlaneBytes>(p, kPlaneBytes),
+                                    std::span<const int8_t, kMeta>(m, kMeta)));
+  }
+  return positions;
+}
+
+Tensor Inputs(const NetConfig& config) {
+  const std::vector<PackedPosition> positions = Positions();
+  Tensor inputs = torch::empty({static_cast<int64_t>(positions.size()), config.Inputs()});
+  for (size_t i = 0; i < positions.size(); ++i) {
+    float* row = inputs.data_ptr<float>() + static_cast<int64_t>(i) * config.Inputs();
+    if (config.IsCnn()) {
+      WriteChannels(positions[i], config.flip_board, row);
+    } else {
+      WriteFlat(positions[i], row);
+    }
+  }
+  return inputs;
+}
+
+double Difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+TEST(GoldenPolicyNet, Logits) {
+  const torch::NoGradGuard no_grad;
+  ASSERT_FALSE(AllModels().empty());
+  for (const std::string& folder : AllModels()) {
+    const NetConfig config = *ConfigOf(folder);
+    const Tensor expected = Array(folder + "/logits.npy");
+    for (const char* file : {"model.safetensors", "state_dict.pt"}) {
+      const PolicyNet net = MakeNet(config);
+      LoadWeightsInto(*net, folder + "/" + file);
+      uint64_t parameters = 0;
+      for (const Tensor& tensor : net->parameters())
+        parameters += static_cast<uint64_t>(tensor.numel());
+      EXPECT_EQ(parameters, CountParameters(config)) << folder;
+      for (Form form : {Form::kPlain, Form::kFast}) {
+        EXPECT_LT(Difference(net->Logits(Inputs(config), form), expected), kTolerance)
+            << folder << " " << file << (form == Form::kPlain ? " plain" : " fast");
+      }
+    }
+  }
+}
+
+TEST(GoldenPolicyNet, RuntimeWithoutTorch) {
+  for (const std::string& folder : AllModels()) {
+    const Tensor expected = Array(folder + "/logits.npy");
+    const std::vector<PackedPosition> positions = Positions();
+    for (int threads : {1, 3}) {
+      Model model(folder, {.threads = threads});
+      Tensor logits =
+          torch::zeros({static_cast<int64_t>(positions.size()), model.config().num_moves});
+      model.Answer(positions, logits.data_ptr<float>());
+      EXPECT_LT(Difference(logits, expected), kTolerance) << folder;
+      // One by one they are the very same numbers.
+      for (size_t i = 0; i < positions.size(); ++i) {
+        Tensor alone = torch::zeros({model.config().num_moves});
+        model.Answer(std::span(&positions[i], 1), alone.data_ptr<float>());
+        EXPECT_TRUE(torch::equal(alone, logits[static_cast<int64_t>(i)])) << folder << " " << i;
+      }
+    }
+  }
+}
+
+// Four steps of AdamW on the recorded batch, in both forms and with labels written out or not.
+void ExpectSteps(const std::string& folder, Form form, bool dense) {
+  const NetConfig config = *ConfigOf(folder);
+  const Json golden = Json::parse(ReadWhole(folder + "/training.json"));
+  const Tensor labels = Array(Models("soft_targets_T50.npy"));
+  const Tensor inputs = Inputs(config);
+  TaughtBatch batch;
+  const Tensor where = labels.nonzero();  // (E, 2)
+  batch.rows = where.select(1, 0).contiguous();
+  batch.moves = where.select(1, 1).contiguous();
+  batch.shares = labels.index({batch.rows, batch.moves}).to(torch::kFloat32);
+  batch.best = labels.argmax(1);
+  const PolicyNet net = MakeNet(config);
+  LoadWeightsInto(*net, folder);
+  learn::LoopSettings settings;
+  settings.beta1 = golden["betas"][0];
+  settings.beta2 = golden["betas"][1];
+  settings.epsilon = golden["eps"];
+  settings.weight_decay = golden["weight_decay"];
+  learn::AdamW optimizer(net->parameters(), settings);
+  const size_t steps = golden["loss_before_each_step"].size();
+  for (size_t step = 0; step < steps; ++step) {
+    optimizer.ZeroGradients();
+    const Tensor logits = net->Logits(inputs, form);
+    const Tensor loss =
+        dense ? DenseSoftLoss(logits, labels.to(torch::kFloat32)) : SoftLoss(logits, batch);
+    EXPECT_NEAR(loss.item<double>(), golden["loss_before_each_step"][step].get<double>(),
+                kTolerance);
+    EXPECT_NEAR(CountHits(logits, batch.best).first / static_cast<double>(logits.size(0)),
+                golden["top1_before_each_step"][step].get<double>(), 1e-9);
+    loss.backward();
+    EXPECT_NEAR(learn::ClipGradients(net->parameters(), 1),
+                golden["grad_norm_before_clip"][step].get<double>(), 1e-3);
+    optimizer.Step(golden["lr"].get<double>());
+  }
+  const torch::NoGradGuard no_grad;
+  EXPECT_LT(Difference(net->Logits(inputs, form), Array(folder + "/logits_after_4_steps.npy")),
+            5e-4)
+      << folder;
+}
+
+TEST(GoldenPolicyNet, TrainingSteps) {
+  int models = 0;
+  for (const std::string& folder : AllModels()) {
+    if (!fs::exists(folder + "/training.json")) continue;
+    ++models;
+    for (Form form : {Form::kPlain, Form::kFast}) {
+      for (bool dense : {true, false}) ExpectSteps(folder, form, dense);
+    }
+  }
+  EXPECT_GT(models, 0);
+}
+
+// A checkpoint of the reference's own training: names carry "_orig_mod.".
+TEST(GoldenPolicyNet, CheckpointBundle) {
+  const torch::NoGradGuard no_grad;
+  int bundles = 0;
+  for (const std::string& folder : AllModels()) {
+    const std::string path = folder + "/checkpoint_bundle.pt";
+    if (!fs::exists(path)) continue;
+    ++bundles;
+    const NetConfig config = *ConfigOf(path);
+    const PolicyNet net = MakeNet(config);
+    LoadWeightsInto(*net, path);
+    EXPECT_LT(Difference(net->Logits(Inputs(config)), Array(folder + "/logits_after_4_steps.npy")),
+              kTolerance);
+  }
+  EXPECT_GT(bundles, 0);
+}
+
+// Probabilities over the legal moves, castling looked up as king takes rook.
+TEST(GoldenPolicyNet, LegalDistribution) {
+  int positions = 0;
+  for (const std::string& folder : AllModels()) {
+    const std::string path = folder + "/legal_distribution.json";
+    if (!fs::exists(path)) continue;
+    Player player(folder, {.threads = 2});
+    for (const Json& item : Json::parse(ReadWhole(path))) {
+      const chess::Board board = *chess::ParseFen(item["fen"].get<std::string>());
+      std::map<std::string, double> ours;
+      for (const LikelyMove& move : player.Predict(board).moves) {
+        ours[ToText(board, move.move, chess::MoveStyle::kUciRook)] = move.probability;
+      }
+      const Json& words = item["lookup_king_takes_rook"];
+      ASSERT_EQ(ours.size(), words.size());
+      for (size_t i = 0; i < words.size(); ++i) {
+        EXPECT_NEAR(ours.at(words[i].get<std::string>()),
+                    item["prob_king_takes_rook_lookup"][i].get<double>(), 1e-5)
+            << item["fen"] << " " << words[i];
+      }
+      ++positions;
+    }
+  }
+  EXPECT_GT(positions, 0);
+}
+
+}  // namespace
+}  // namespace kibitz::policy

@@ -1,0 +1,240 @@
+// The policy commands as their users run them: from evaluations to a player.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "tests/support/policy_rows.h"
+#include "tests/support/test_data.h"
+
+namespace kibitz {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::GoldenPath;
+using ::testing::HasSubstr;
+using testing::Ran;
+using testing::ReadWhole;
+using testing::TempFolder;
+
+const std::string kProgram = KIBITZ_BINARY_DIR "/kibitz";
+
+Ran Policy(std::vector<std::string> words) {
+  words.insert(words.begin(), {kProgram, "policy"});
+  return testing::RunCommand(words);
+}
+
+json Answer(std::vector<std::string> words) {
+  words.emplace_back("--json");
+  words.emplace_back("--quiet");
+  const Ran ran = Policy(words);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  return ran.code == 0 ? json::parse(ran.out) : json();
+}
+
+std::string GoldenRows() { return GoldenPath("policy/rows/lichess_db_eval.jsonl.zst"); }
+
+std::string BytesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_regular_file()) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  std::string bytes;
+  for (const std::string& name : names) bytes += name + ReadWhole(folder + "/" + name);
+  return bytes;
+}
+
+// Twenty kills at random moments, each followed by a new start: what comes out in the end is what
+// comes out without.
+TEST(PolicyCli, KilledAndStartedAgainGivesTheSameBytes) {
+  const TempFolder folder;
+  const std::string rows = folder.File("rows.parquet");
+  testing::WriteEvaluations({.rows = 250'000, .positions = 100'000}, rows,
+                            folder.File("rows.jsonl.zst"));
+  const auto words = [&](const std::string& out) {
+    return std::vector<std::string>{kProgram, "policy",   "precompute", "--input",
+                                    rows,     "--out",    out,          "--flush-seconds",
+                                    "0.05",   "--memory", "128M",       "--quiet"};
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_EQ(testing::RunCommand(words(folder.File("whole"))).code, 0);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const std::string expected = BytesIn(folder.File("whole"));
+  Rng rng({.seed = 12});
+  const std::string out = folder.File("killed");
+  int finished = 0;
+  for (int kills = 0; kills < 20;) {
+    std::vector<std::string> killed = {"timeout", "-s", "KILL",
+                                       fmt::format("{:.3f}", 0.02 + rng.Uniform() * seconds)};
+    for (const std::string& word : words(out)) killed.push_back(word);
+    const Ran ran = testing::RunCommand(killed);
+    if (ran.code == 137) {
+      ++kills;
+      continue;
+    }
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_TRUE(BytesIn(out) == expected);
+    fs::remove_all(out);
+    ++finished;
+  }
+  const Ran last = testing::RunCommand(words(out));
+  ASSERT_EQ(last.code, 0) << last.err;
+  EXPECT_TRUE(BytesIn(out) == expected) << finished;
+  EXPECT_FALSE(fs::exists(out + "/work"));
+  // The other layout holds the same rows: all but the name of the input is the same.
+  const json parquet = json::parse(ReadWhole(out + "/manifest.json"));
+  Answer({"precompute", "--input", folder.File("rows.jsonl.zst"), "--out", folder.File("lines")});
+  EXPECT_EQ(json::parse(ReadWhole(folder.File("lines") + "/manifest.json"))["files"],
+            parquet["files"]);
+}
+
+TEST(PolicyCli, MakesLooksAtAndConvertsADataSet) {
+  const TempFolder folder;
+  const std::string data = folder.File("data");
+  const json made = Answer({"precompute", "--input", GoldenRows(), "--out", data});
+  EXPECT_EQ(made["rows"], 4073);
+  EXPECT_EQ(made["positions"], 1011);
+  const json verified = Answer({"verify", data});
+  EXPECT_EQ(verified["good"], true);
+  EXPECT_EQ(verified["soft_labels"].get<int>() + verified["hard_labels"].get<int>(), 1011);
+  const Ran table = Policy({"verify", data, "--quiet"});
+  EXPECT_THAT(table.out, HasSubstr("min-depth"));
+
+  // Labels by number and by FEN are the same, and those of the kit.
+  const json label = Answer({"labels", "--data", data, "--index", "0"});
+  EXPECT_EQ(Answer({"labels", "--data", data, "--fen", label["fen"].get<std::string>()}), label);
+  const std::string lines = ReadWhole(GoldenPath("policy/expected/soft_labels.jsonl"));
+  int compared = 0;
+  for (std::string_view line : Split(lines, '\n')) {
+    if (compared == 20 || line.empty()) break;
+    const json expected = json::parse(line);
+    const json ours = Answer({"labels", "--data", data, "--fen", expected["fen"].get<std::string>(),
+                              "--temperature", "120"});
+    EXPECT_EQ(ours["max_depth"], expected["max_depth"]);
+    if (expected["T120"].contains("e1g1") || expected["T120"].contains("e1c1")) continue;
+    for (const auto& [move, share] : expected["T120"].items()) {
+      EXPECT_NEAR(ours["label"][move].get<double>(), share.get<double>(), 1e-9);
+    }
+    ++compared;
+  }
+  EXPECT_EQ(compared, 20);
+  EXPECT_EQ(Policy({"labels", "--data", data, "--index", "999999"}).code, 2);
+  EXPECT_EQ(Policy({"labels", "--data", data}).code, 1);  // The starting position is not in it.
+
+  const json arrays =
+      Answer({"export", data, "--out", folder.File("planes"), "--format", "planes"});
+  EXPECT_EQ(arrays["positions"], 1011);
+  EXPECT_EQ(Answer({"verify", folder.File("planes")})["good"], true);
+  EXPECT_EQ(Answer({"vocab"})["size"], 1968);
+  const json small = Answer({"vocab", "--data", data, "--out", folder.File("vocab.npy")});
+  EXPECT_EQ(Answer({"vocab", "--input", GoldenRows()})["moves"], small["moves"]);
+  EXPECT_LT(small["size"], 1968);
+}
+
+TEST(PolicyCli, SaysWhatIsWrong) {
+  const TempFolder folder;
+  const Ran missing =
+      Policy({"precompute", "--input", folder.File("no"), "--out", folder.File("a")});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("no such file"));
+  EXPECT_EQ(
+      Policy({"precompute", "--input", GoldenRows(), "--out", folder.File("a"), "--memory", "much"})
+          .code,
+      2);
+  EXPECT_EQ(Policy({"precompute", "--input", GoldenRows(), "--out", folder.File("a"), "--shards",
+                    "3", "--shard", "3"})
+                .code,
+            2);
+  EXPECT_THAT(Policy({"verify", folder.path()}).err, HasSubstr("precompute"));
+  const Ran damaged = [&] {
+    Answer({"precompute", "--input", GoldenRows(), "--out", folder.File("b")});
+    const std::string path = folder.File("b") + "/train_analyses.npy";
+    fs::resize_file(path, fs::file_size(path) - 12);
+    return Policy({"verify", folder.File("b")});
+  }();
+  EXPECT_EQ(damaged.code, 1);
+  EXPECT_THAT(damaged.err, HasSubstr("train_analyses.npy"));
+}
+
+TEST(PolicyCli, PredictsWithTheKitsModels) {
+  const std::string model = GoldenPath("policy/models/cnn_layernorm_k5_1968");
+  const json answer = Answer({"predict", "--model", model, "--show", "3"});
+  EXPECT_EQ(answer["moves"].size(), 3);
+  const Ran many =
+      testing::RunCommand({kProgram, "policy", "predict", "--model", model, "--fens", "-"},
+                          "8/8/8/8/8/5k2/6q1/7K w - - 0 1\nnonsense\n8/8/8/8/8/8/5k2/7K w - -\n");
+  EXPECT_EQ(many.code, 1);
+  const auto lines = Split(Trim(many.out), '\n');
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_TRUE(json::parse(lines[0])["move"].is_null());  // Mate.
+  EXPECT_TRUE(json::parse(lines[1]).contains("error"));
+  EXPECT_EQ(json::parse(lines[2])["move"], "h1h2");
+}
+
+#ifdef KIBITZ_HAS_TORCH
+TEST(PolicyCli, TrainsResumesExportsAndPlays) {
+  const TempFolder folder;
+  const std::string data = folder.File("data");
+  Answer({"precompute", "--input", GoldenRows(), "--out", data, "--val-share", "0.1"});
+  Answer({"export", data, "--out", folder.File("planes")});
+  const auto train = [&](const std::string& name, const std::string& from, const std::string& steps,
+                         std::vector<std::string> more) {
+    std::vector<std::string> words = {
+        "train",       "--data-dir",   from,  "--run-name",    name, "--checkpoint-dir",
+        folder.path(), "--max-steps",  steps, "--num-epochs",  "0",  "--hidden-channels",
+        "4",           "--num-layers", "1",   "--hidden-size", "16", "--batch-size",
+        "64",          "--eval-rows",  "64",  "--threads",     "1",  "--eval-min-depth",
+        "25"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Answer(words);
+  };
+  const std::vector<std::vector<std::string>> kinds = {
+      {"--cls", "PolicyMLP"}, {"--flip-board", "--norm", "RMSNorm"}, {"--min-depth", "22"}};
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const std::string name = "run" + std::to_string(i);
+    const json whole = train(name, data, "20", kinds[i]);
+    EXPECT_EQ(whole["steps"], 20);
+    EXPECT_TRUE(whole["validation"].contains("deep_acc"));
+    EXPECT_TRUE(whole["validation"].contains("top5_acc"));
+    train(name + "-parts", data, "7", kinds[i]);
+    const json rest = train(name + "-parts", data, "20", kinds[i]);
+    EXPECT_EQ(rest["resumed"], true);
+    EXPECT_EQ(rest["metrics"], whole["metrics"]);
+    EXPECT_EQ(rest["validation"], whole["validation"]);
+    // Planes teach what packed rows teach.
+    EXPECT_EQ(train(name + "-planes", folder.File("planes"), "20", kinds[i])["metrics"],
+              whole["metrics"]);
+    const std::string out = folder.File(name + "-model");
+    Answer({"export", "--model", whole["checkpoint"].get<std::string>(), "--out", out});
+    EXPECT_EQ(Answer({"predict", "--model", out, "--show", "20"})["moves"].size(), 20);
+  }
+}
+
+// A network that sees few positions again and again learns them by heart.
+TEST(PolicyCli, LearnsByHeart) {
+  const TempFolder folder;
+  const std::string data = folder.File("data");
+  Answer(
+      {"precompute", "--input", GoldenRows(), "--out", data, "--rows", "120", "--val-share", "0"});
+  const json run = Answer({"train", "--data-dir",          data,          "--run-name",
+                           "heart", "--checkpoint-dir",    folder.path(), "--max-steps",
+                           "150",   "--num-epochs",        "0",           "--hidden-channels",
+                           "8",     "--num-layers",        "1",           "--batch-size",
+                           "32",    "--learning-rate",     "0.005",       "--threads",
+                           "1",     "--log-every-n-steps", "10",          "--strategy",
+                           "best",  "--schedule",          "constant"});
+  EXPECT_GT(run["metrics"]["move_acc"].get<double>(), 0.95);
+}
+#endif
+
+}  // namespace
+}  // namespace kibitz
