@@ -253,6 +253,17 @@ TEST_F(OracleCliTest, EvalsMakeAThousandRowsInBothLayouts) {
     }
   }
   EXPECT_EQ(flat, RowsIn(File("e.parquet")));
+
+  // The policy makes the same data set of either, with nothing left out.
+  for (const std::string& name : {std::string("e.parquet"), std::string("e.jsonl.zst")}) {
+    const Ran ran =
+        testing::RunCommand({KIBITZ_BINARY_DIR "/kibitz", "policy", "precompute", "--input",
+                             File(name), "--out", File(name + ".set"), "--json", "--quiet"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const json made = json::parse(ran.out);
+    EXPECT_EQ(made["rows"], table["rows"]);
+    EXPECT_EQ(made["positions"], 260);
+  }
 }
 
 TEST_F(OracleCliTest, EnginesThatFailAreStartedAnewAndReported) {
