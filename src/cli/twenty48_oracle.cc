@@ -82,14 +82,12 @@ int Run(const OracleOptions& options, const Context& context) {
   const auto seconds = [start] {
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
-  int64_t moves = 0;
   Progress progress("games", static_cast<uint64_t>(options.games));
   progress.Add(static_cast<uint64_t>(learner.games()));
   while (learner.games() < options.games && !Interrupted() &&
          (options.max_seconds == 0 || seconds() < options.max_seconds)) {
     const Game game = learner.LearnGame();
     window.Add(game);
-    moves += game.moves;
     if (learner.games() % 100 == 0) progress.SetNote(window.Note());
     progress.Add(1);
     if (learner.games() % options.save_every == 0) learner.Save(options.out);
@@ -97,7 +95,7 @@ int Run(const OracleOptions& options, const Context& context) {
   progress.Finish();
   learner.Save(options.out);
   if (!options.weights.empty()) learner.Save(options.weights, false);
-  const double rate = static_cast<double>(moves) / seconds();
+  const double rate = static_cast<double>(learner.moves()) / seconds();
   if (context.json) {
     PrintJson({{"games", learner.games()},
                {"moves_per_second", rate},

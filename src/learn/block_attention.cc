@@ -66,16 +66,21 @@ struct BlockAttentionFunction : torch::autograd::Function<BlockAttentionFunction
     ForEachPiece(plan.blocks, kBlocksOfPiece, [&](int64_t begin, int64_t end) {
       std::vector<float> turned(static_cast<size_t>(plan.e * plan.s));
       for (int64_t block = begin; block < end; ++block) {
-        for (int64_t head = 0; head < heads; ++head) {
-          const HeadPlace place(plan, block, head);
-          nn::AttendBlock({.q = q.data_ptr<float>() + place.q,
-                           .q_row = plan.width,
-                           .k = k.data_ptr<float>() + place.kv,
-                           .v = v.data_ptr<float>() + place.kv,
-                           .kv_row = plan.kv_width,
-                           .out = out.data_ptr<float>() + place.q,
-                           .out_row = plan.width},
-                          plan.s, plan.e, shares.data_ptr<float>() + place.scores, turned.data());
+        for (int64_t kv_head = 0; kv_head < kv_heads; ++kv_head) {
+          const HeadPlace kv_place(plan, block, kv_head);
+          nn::TransposeInto(k.data_ptr<float>() + kv_place.kv, plan.kv_width, turned.data(), plan.s,
+                            plan.e);
+          for (int64_t head = kv_head; head < heads; head += kv_heads) {
+            const HeadPlace place(plan, block, head);
+            nn::AttendBlock({.q = q.data_ptr<float>() + place.q,
+                             .q_row = plan.width,
+                             .k_turned = turned.data(),
+                             .v = v.data_ptr<float>() + place.kv,
+                             .v_row = plan.kv_width,
+                             .out = out.data_ptr<float>() + place.q,
+                             .out_row = plan.width},
+                            plan.s, plan.e, shares.data_ptr<float>() + place.scores);
+          }
         }
       }
     });

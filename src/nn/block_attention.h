@@ -45,39 +45,42 @@ inline void TransposeInto(const float* from, int64_t from_row, float* to, int64_
 
 // The softmax of scale * row, in place.
 inline void SoftmaxRow(float* row, int64_t size, float scale) {
-  float most = row[0];
-  for (int64_t i = 1; i < size; ++i) most = std::max(most, row[i]);
-  float sum = 0;
   const int64_t whole = size - size % kLanes;
+  Lanes mosts = Spread(row[0]);
+  for (int64_t i = 0; i < whole; i += kLanes) mosts = Larger(mosts, Load(row + i));
+  float most = row[0];
+  for (int64_t lane = 0; lane < kLanes; ++lane) most = std::max(most, mosts[lane]);
+  for (int64_t i = whole; i < size; ++i) most = std::max(most, row[i]);
+  Lanes sums{};
   for (int64_t i = 0; i < whole; i += kLanes) {
     const Lanes value = Exp((Load(row + i) - most) * scale);
     Store(row + i, value);
-    sum += Sum(value);
+    sums += value;
   }
+  float sum = Sum(sums);
   for (int64_t i = whole; i < size; ++i) sum += row[i] = std::exp((row[i] - most) * scale);
   const float factor = 1 / sum;
   for (int64_t i = 0; i < size; ++i) row[i] *= factor;
 }
 
-// One head of one block.
+// One query head of one block.
 struct BlockHead {
   const float* q = nullptr;  // (S, E), rows q_row apart.
   int64_t q_row = 0;
-  const float* k = nullptr;  // (S, E), rows kv_row apart; so is v.
-  const float* v = nullptr;
-  int64_t kv_row = 0;
+  const float* k_turned =
+      nullptr;               // (E, S): TransposeInto of the keys, for all heads that share it.
+  const float* v = nullptr;  // (S, E), rows v_row apart.
+  int64_t v_row = 0;
   float* out = nullptr;  // (S, E), rows out_row apart.
   int64_t out_row = 0;
 };
 
-// out = softmax(q k / sqrt(E)) v. `shares` gets the softmax, (S, S); `turned` is room for S E
-// numbers.
-inline void AttendBlock(const BlockHead& head, int64_t s, int64_t e, float* shares, float* turned) {
-  TransposeInto(head.k, head.kv_row, turned, s, e);
-  MultiplySmall({head.q, head.q_row, 1}, turned, s, shares, s, s, e, s, false);
+// out = softmax(q k / sqrt(E)) v. `shares` gets the softmax, (S, S).
+inline void AttendBlock(const BlockHead& head, int64_t s, int64_t e, float* shares) {
+  MultiplySmall({head.q, head.q_row, 1}, head.k_turned, s, shares, s, s, e, s, false);
   const float scale = 1 / std::sqrt(static_cast<float>(e));
   for (int64_t i = 0; i < s; ++i) SoftmaxRow(shares + i * s, s, scale);
-  MultiplySmall({shares, s, 1}, head.v, head.kv_row, head.out, head.out_row, s, s, e, false);
+  MultiplySmall({shares, s, 1}, head.v, head.v_row, head.out, head.out_row, s, s, e, false);
 }
 
 }  // namespace kibitz::nn

@@ -263,14 +263,20 @@ void Linear::Run(Team& team, const PackedRows& x, const RowsOut& y) const {
   });
 }
 
+// Panels go two at a time where that costs nothing: their sums then stay in the first cache until
+// they are written. Of deep float products all of a block's go together, as they share the rows.
 void Linear::RunBlock(const PackedRows& x, const Block& block, const RowsOut& y) const {
   alignas(kCacheLine) std::array<float, kBlockPanels * kBlockRows * kMostColumns> c;
-  if (precision_ == Precision::kF32) {
-    MultiplyFloats(x, block, c.data());
-  } else {
-    MultiplyInt8(x, block, c.data());
+  const bool floats = precision_ == Precision::kF32;
+  const bool together = floats && (inputs_ > kDepth || block.rows <= 2);
+  const int64_t step = together ? kBlockPanels : 2;
+  for (int64_t p = 0; p < block.panels; p += step) {
+    Block part = block;
+    part.first_panel += p;
+    part.panels = std::min(step, block.panels - p);
+    floats ? MultiplyFloats(x, part, c.data()) : MultiplyInt8(x, part, c.data());
+    Write(part, c.data(), y);
   }
-  Write(block, c.data(), y);
 }
 
 // Few rows: one panel's sums would wait for each other, so several panels go side by side.
@@ -347,6 +353,27 @@ void Linear::MultiplyInt8(const PackedRows& x, const Block& block, float* c) con
   }
 }
 
+// One row of a panel, from `c` to `to`. `width` is the number of columns that are there.
+void Linear::WriteRow(const float* c, int64_t panel, int64_t width, Finish finish,
+                      float* to) const {
+  const bool whole = width == columns_;
+  std::array<float, kMostColumns> line;
+  for (int64_t i = 0; i < columns_; i += kLanes) {
+    Lanes value = Load(c + i);
+    if (bias_.size() > 0) value += Load(bias_.data() + panel * columns_ + i);
+    if (finish == Finish::kSwiGlu) {
+      value = value * Sigmoid(value) * Load(c + kBlockRows * columns_ + i);
+    }
+    if (whole && finish == Finish::kAdd) value += Load(to + i);
+    Store(whole ? to + i : line.data() + i, value);
+  }
+  if (whole) return;
+  for (int64_t i = 0; i < width; ++i) {
+    to[i] = finish == Finish::kAdd ? to[i] + line[static_cast<size_t>(i)]
+                                   : line[static_cast<size_t>(i)];
+  }
+}
+
 void Linear::Write(const Block& block, const float* c, const RowsOut& y) const {
   const bool swiglu = y.finish == Finish::kSwiGlu;
   const int64_t outputs = swiglu ? outputs_ / 2 : outputs_;
@@ -355,24 +382,8 @@ void Linear::Write(const Block& block, const float* c, const RowsOut& y) const {
     const int64_t column = (swiglu ? panel / 2 : panel) * columns_;
     const int64_t width = std::min(columns_, outputs - column);
     for (int64_t row = 0; row < block.rows; ++row) {
-      const float* from = c + (p * kBlockRows + row) * columns_;
-      std::array<float, kMostColumns> line;
-      for (int64_t i = 0; i < columns_; i += kLanes) {
-        Lanes value = Load(from + i);
-        if (bias_.size() > 0) value += Load(bias_.data() + panel * columns_ + i);
-        if (swiglu) value = value * Sigmoid(value) * Load(from + kBlockRows * columns_ + i);
-        Store(line.data() + i, value);
-      }
-      float* to = y.to + (block.first_row + row) * y.row + column;
-      if (y.finish != Finish::kAdd) {
-        std::copy_n(line.data(), width, to);
-      } else if (width == columns_) {
-        for (int64_t i = 0; i < columns_; i += kLanes) {
-          Store(to + i, Load(to + i) + Load(line.data() + i));
-        }
-      } else {
-        for (int64_t i = 0; i < width; ++i) to[i] += line[static_cast<size_t>(i)];
-      }
+      WriteRow(c + (p * kBlockRows + row) * columns_, panel, width, y.finish,
+               y.to + (block.first_row + row) * y.row + column);
     }
   }
 }

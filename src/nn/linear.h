@@ -89,6 +89,7 @@ class Linear {
   void MultiplyFewFloats(const PackedRows& x, const Block& block, float* c) const;
   void MultiplyInt8(const PackedRows& x, const Block& block, float* c) const;
   void Write(const Block& block, const float* c, const RowsOut& y) const;
+  void WriteRow(const float* c, int64_t panel, int64_t width, Finish finish, float* to) const;
 
   Precision precision_ = Precision::kF32;
   int64_t inputs_ = 0;

@@ -44,6 +44,8 @@ Fields FieldsOf(NTupleLearningOptions& options) {
              {.min = 0, .max = 10});
   fields.Add("optimism", options.optimism, "points a board is worth before anything is known",
              {.min = 0, .max = 1e6});
+  fields.Add("restart_from", options.restart_from,
+             "moves from which a game is played again from its middle; 0: never", {.min = 0});
   return fields;
 }
 
@@ -84,17 +86,23 @@ NTupleLearner NTupleLearner::Load(const std::string& path) {
 }
 
 Game NTupleLearner::LearnGame() {
-  const Game game = Play();
-  LearnFromSteps();
-  ++games_;
-  return game;
-}
-
-Game NTupleLearner::Play() {
   Rng rng({.seed = options_.seed,
            .sample = static_cast<uint64_t>(games_),
            .purpose = Purpose("2048 n-tuple game")});
   Game game = Game::Start(rng);
+  Play(game, rng);
+  LearnFromSteps();
+  while (options_.restart_from > 0 && std::ssize(steps_) >= options_.restart_from) {
+    Game again;
+    again.board = steps_[steps_.size() / 2].before;
+    Play(again, rng);
+    LearnFromSteps();
+  }
+  ++games_;
+  return game;
+}
+
+void NTupleLearner::Play(Game& game, Rng& rng) {
   steps_.clear();
   while (true) {
     const std::array<Slid, 4> moves = twenty48::SlideAll(game.board);
@@ -108,32 +116,56 @@ Game NTupleLearner::Play() {
         best_value = value;
       }
     }
-    if (best == nullptr) return game;
-    steps_.push_back({best->board.packed(), best->points});
+    if (best == nullptr) return;
+    steps_.push_back({game.board, best->board.packed(), best->points});
     game.Play(*best, rng);
   }
 }
 
-// From the end of the game, so that what happened there reaches its beginning at once.
+// From the end of the game, so that what happened there reaches its beginning at once. The entries
+// of the step before come from memory while those of this one are worked on.
 void NTupleLearner::LearnFromSteps() {
   float target = 0;  // Of the afterstate at hand: the points that come behind it.
+  Entries entries(static_cast<size_t>(network_.terms()));
+  Entries before(entries.size());
+  if (!steps_.empty()) Find(steps_.back().afterstate, entries);
   for (size_t i = steps_.size(); i-- > 0;) {
-    const Step& step = steps_[i];
-    const float value = network_.Value(step.afterstate);
-    target = static_cast<float>(step.points) + Correct(step.afterstate, target - value);
+    if (i > 0) Find(steps_[i - 1].afterstate, before);
+    target = static_cast<float>(steps_[i].points) + Correct(entries, target);
+    entries.swap(before);
+  }
+  moves_ += std::ssize(steps_);
+}
+
+void NTupleLearner::Find(uint64_t afterstate, Entries& entries) const {
+  const std::array<uint64_t, 8> views = twenty48::Views(afterstate);
+  size_t n = 0;
+  for (size_t t = 0; t < coherence_.size(); ++t) {
+    const uint64_t mask = network_.patterns()[t].mask;
+    for (uint64_t view : views) {
+      const auto entry = static_cast<uint32_t>(GatherBits(view, mask));
+      __builtin_prefetch(&network_.table(t)[entry], 1);
+      __builtin_prefetch(&coherence_[t][entry], 1);
+      entries[n++] = entry;
+    }
   }
 }
 
-float NTupleLearner::Correct(uint64_t afterstate, float error) {
-  const std::array<uint64_t, 8> views = twenty48::Views(afterstate);
+float NTupleLearner::Correct(const Entries& entries, float target) {
+  float value = 0;
+  size_t n = 0;
+  for (size_t t = 0; t < coherence_.size(); ++t) {
+    for (int view = 0; view < 8; ++view) value += network_.table(t)[entries[n++]];
+  }
+  const float error = target - value;
   const float part =
       static_cast<float>(options_.learning_rate) * error / static_cast<float>(network_.terms());
-  float value = 0;
+  value = 0;
+  n = 0;
   for (size_t t = 0; t < coherence_.size(); ++t) {
-    const uint64_t mask = network_.patterns()[t].mask;
     const std::span<float> weights = network_.table(t);
-    for (uint64_t view : views) {
-      const uint64_t entry = GatherBits(view, mask);
+    for (int view = 0; view < 8; ++view) {
+      const uint32_t entry = entries[n++];
       Coherence& coherence = coherence_[t][entry];
       const float rate = coherence.size == 0 ? 1.0F : std::abs(coherence.sum) / coherence.size;
       weights[entry] += rate * part;

@@ -79,6 +79,37 @@ TEST(NTupleLearning, GoesOnExactly) {
   }
 }
 
+TEST(NTupleLearning, PlaysLongGamesAgainFromTheirMiddle) {
+  NTupleLearningOptions options = Small();
+  options.restart_from = 0;
+  NTupleLearner once(options);
+  const int64_t moves = once.LearnGame().moves;
+  EXPECT_EQ(once.moves(), moves);
+  options.restart_from = moves;  // The first game is just long enough.
+  NTupleLearner again(options);
+  EXPECT_EQ(again.LearnGame().moves, moves);
+  EXPECT_GT(again.moves(), moves);
+  options.restart_from = moves + 1;
+  NTupleLearner not_again(options);
+  not_again.LearnGame();
+  EXPECT_EQ(not_again.moves(), moves);
+}
+
+TEST(NTupleLearning, GoesOnExactlyWithRestarts) {
+  const TempFolder folder;
+  const std::string path = folder.File("tables.safetensors");
+  NTupleLearningOptions options = Small();
+  options.restart_from = 20;
+  NTupleLearner whole(options);
+  for (int i = 0; i < 30; ++i) whole.LearnGame();
+  NTupleLearner first(options);
+  for (int i = 0; i < 10; ++i) first.LearnGame();
+  first.Save(path);
+  NTupleLearner second = NTupleLearner::Load(path);
+  while (second.games() < 30) second.LearnGame();
+  EXPECT_TRUE(std::ranges::equal(second.network().table(0), whole.network().table(0)));
+}
+
 TEST(NTupleLearning, WeightsAlonePlayButDoNotGoOn) {
   const TempFolder folder;
   const std::string path = folder.File("weights.safetensors");

@@ -1,5 +1,6 @@
 #include "students/twenty48/net_config.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/config.h"
@@ -52,6 +53,21 @@ void CheckConfig(const NetConfig& config) {
   if (config.num_attention_heads % config.kv_heads() != 0) {
     throw Error::Usage("model.num_key_value_heads is {}, expected a divisor of {}",
                        config.kv_heads(), config.num_attention_heads);
+  }
+}
+
+int64_t GlanceWidth(const NetConfig& config) {
+  // Beside a number for each rank and each cell; and keys and values have so many.
+  return std::min((config.hidden_size - 17 - 16) / 2, config.kv_heads() * config.head_width());
+}
+
+void CheckGlance(const NetConfig& config) {
+  if (config.num_hidden_layers < 2 || config.intermediate_size < 17 * 16 ||
+      GlanceWidth(config) < 1) {
+    throw Error::Usage(
+        "glance: the network has {} layers, intermediate_size {} and hidden_size {}; expected at "
+        "least 2, 272 and 35",
+        config.num_hidden_layers, config.intermediate_size, config.hidden_size);
   }
 }
 

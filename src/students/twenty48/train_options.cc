@@ -20,6 +20,8 @@ Fields FieldsOf(TrainOptions& options) {
   fields.Add("run_name", options.run_name, "the run's folder within training.checkpoint_dir");
   fields.Add("init", options.init, "weights to start from: .pt, .safetensors, or their folder",
              {.metavar = "PATH"});
+  fields.Add("glance", options.glance,
+             "teach only what needs no attention, a fortieth of the work; then 'init' from it");
   fields.AddAll(FieldsOf(options.target), "target");
   fields.AddAll(FieldsOf(options.binning), "binning");
   fields.AddAll(FieldsOf(options.dataset), "dataset");
@@ -44,6 +46,7 @@ TrainOptions Completed(TrainOptions options) {
     options.model.output_n_bins.reset();
   }
   CheckConfig(options.model);
+  if (options.glance) CheckGlance(options.model);
   return options;
 }
 

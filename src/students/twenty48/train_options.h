@@ -19,6 +19,9 @@ struct TrainOptions {
   // Weights to start from: a .pt, a .safetensors, or a folder with config.json and
   // model.safetensors. Its config gives the sizes; the head may be of the other kind.
   std::string init;
+  // Teaches what the network can do at a glance (net/glance.h), at a fortieth of the work; `init`
+  // of another run goes on from there with the whole network.
+  bool glance = false;
   TargetOptions target;
   BinningOptions binning;
   DatasetOptions dataset;

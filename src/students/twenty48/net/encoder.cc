@@ -1,5 +1,6 @@
 #include "students/twenty48/net/encoder.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "learn/block_attention.h"
 #include "learn/fused.h"
 #include "learn/weights.h"
+#include "students/twenty48/net/glance.h"
 
 namespace kibitz::twenty48 {
 namespace {
@@ -27,6 +29,11 @@ learn::BlockShape ShapeOf(const NetConfig& config) {
 
 bool IsHead(const std::string& name) {
   return name.starts_with("ev_heads.") || name.starts_with("policy_head.");
+}
+
+bool IsGlance(const io::StateDict& weights) {
+  return std::ranges::any_of(
+      weights.tensors(), [](const io::NamedTensor& tensor) { return tensor.name == "mix.weight"; });
 }
 
 }  // namespace
@@ -153,6 +160,11 @@ void LoadWeightsInto(Encoder& net, const std::string& path) {
   const io::StateDict read = file.ends_with(".safetensors")
                                  ? io::StateDict(io::ReadSafetensors(file).tensors, file)
                                  : io::StateDict::From(io::ReadPt(file), file);
+  if (IsGlance(read)) {
+    Glance glance(net->config);
+    learn::LoadWeights(*glance, read, file);
+    return WriteInto(*glance, net);
+  }
   std::vector<io::NamedTensor> weights;
   bool foreign_head = false;
   const std::vector<io::NamedTensor> own = learn::WeightsOf(*net);

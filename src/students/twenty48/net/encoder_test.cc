@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "learn/adamw.h"
 #include "learn/weights.h"
+#include "students/twenty48/net/glance.h"
 #include "students/twenty48/net/loss.h"
 
 namespace kibitz::twenty48 {
@@ -65,6 +66,32 @@ TEST(Encoder, FusedAgreesWithPlain) {
       const double size = gradients[0][i].abs().max().item<double>();
       EXPECT_LT((gradients[0][i] - gradients[1][i]).abs().max().item<double>(), 2e-5 * (1 + size));
     }
+  }
+}
+
+TEST(Glance, IsWhatTheEncoderComputesThen) {
+  for (HeadType head : {HeadType::kBinnedEv, HeadType::kActionPolicy}) {
+    NetConfig config = Small(head);
+    config.hidden_size = 64;
+    config.num_attention_heads = 4;
+    config.num_key_value_heads = 2;
+    config.num_hidden_layers = 3;
+    config.intermediate_size = 280;
+    Glance glance(config);
+    InitGlance(glance, 7);
+    Encoder net(config);
+    InitEncoder(net, 8);
+    const Tensor tokens = TokenTensor(MadeUp(9).tokens);
+    const Tensor expected = glance->forward(tokens);
+    EXPECT_GT((net->forward(tokens) - expected).abs().max().item<double>(), 1e-2);
+    WriteInto(*glance, net);
+    for (Form form : {Form::kPlain, Form::kFused}) {
+      EXPECT_LT((net->forward(tokens, form) - expected).abs().max().item<double>(), 1e-4);
+    }
+    // The mean over the cells can become attention: its queries have a gradient.
+    net->forward(tokens).square().sum().backward();
+    const auto* block = net->blocks[1]->as<BlockImpl>();
+    EXPECT_GT(block->attn->wq->weight.grad().abs().max().item<double>(), 0);
   }
 }
 

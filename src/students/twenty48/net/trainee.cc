@@ -12,6 +12,15 @@ Twenty48Trainee::Twenty48Trainee(const TrainOptions& options)
       net_(options_.model) {
   InitEncoder(net_, options_.training.seed);
   if (!options_.init.empty()) LoadWeightsInto(net_, options_.init);
+  if (options_.glance) {
+    glance_ = Glance(options_.model);
+    InitGlance(glance_, options_.training.seed);
+  }
+}
+
+torch::nn::Module& Twenty48Trainee::module() {
+  if (options_.glance) return *glance_;
+  return *net_;
 }
 
 int64_t Twenty48Trainee::PlannedSteps() const {
@@ -31,7 +40,8 @@ StreamOptions Twenty48Trainee::TrainingStream() const {
 
 Tensor Twenty48Trainee::Teach(const Batch& batch, Sums& sums) {
   const TaughtRows rows = ToTensors(batch, options_.target, binner_);
-  const Tensor logits = net_->forward(rows.tokens);
+  const Tensor logits =
+      options_.glance ? glance_->forward(rows.tokens) : net_->forward(rows.tokens);
   const Losses losses = LossOf(logits, rows, options_.target);
   const auto count = static_cast<double>(batch.rows());
   sums.rows += count;

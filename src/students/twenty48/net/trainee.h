@@ -10,6 +10,7 @@
 
 #include "learn/loop.h"
 #include "students/twenty48/net/encoder.h"
+#include "students/twenty48/net/glance.h"
 #include "students/twenty48/net/loss.h"
 #include "students/twenty48/train_options.h"
 
@@ -25,7 +26,7 @@ class Twenty48Trainee : public learn::Trainee {
   // Steps that all epochs take; 0 without a limit of epochs.
   int64_t PlannedSteps() const;
 
-  torch::nn::Module& module() override { return *net_; }
+  torch::nn::Module& module() override;
   bool Learn(double scale) override;
   learn::NamedValues TakeMetrics() override;
   learn::NamedValues Validate() override;
@@ -55,6 +56,7 @@ class Twenty48Trainee : public learn::Trainee {
   Pack pack_;
   RowSet rows_;
   Encoder net_ = nullptr;
+  Glance glance_ = nullptr;              // In its place where the options say so.
   std::unique_ptr<BatchStream> stream_;  // Made with the first batch: only then the place is known.
   uint64_t position_ = 0;
   uint64_t epoch_ = 0;

@@ -87,11 +87,32 @@ void Model::ReadLayer(const io::StateDict& weights, int index, nn::Precision pre
   hidden_columns_ = nn::SwiGluOutputs(f, precision) / 2;
   layers_.push_back({.attention_norm = read("attn_norm.weight", d, 0),
                      .mlp_norm = read("mlp_norm.weight", d, 0),
-                     .qkv = linear(qkv, d + 2 * kv, d),
+                     .qkv = index == 0 ? nn::Linear() : linear(qkv, d + 2 * kv, d),
                      .output = linear(output, d, d),
                      .gate_up = linear({gate_up.data(), static_cast<size_t>(gate_up.size())},
                                        2 * hidden_columns_, d),
                      .down = linear(down, d, f)});
+  if (index == 0) TabulateFirst(qkv);
+}
+
+void Model::TabulateFirst(std::span<const float> qkv_weight) {
+  const int64_t d = config_.hidden_size;
+  const int64_t outputs = static_cast<int64_t>(qkv_weight.size()) / d;
+  const int64_t rows = int64_t{config_.input_vocab_size} * kCells;
+  const nn::Linear linear({.weight = qkv_weight, .outputs = outputs, .inputs = d},
+                          nn::Precision::kF32);
+  nn::PackedRows packed;
+  packed.Pack(team_, rows, linear, [&](int64_t row, float* out) {
+    std::vector<float> x(static_cast<size_t>(d));
+    for (int64_t i = 0; i < d; ++i) {
+      x[static_cast<size_t>(i)] = tokens_[static_cast<size_t>(row / kCells * d + i)] +
+                                  positions_[static_cast<size_t>(row % kCells * d + i)];
+    }
+    nn::RmsNorm(x.data(), layers_.front().attention_norm, out,
+                static_cast<float>(config_.layer_norm_eps));
+  });
+  first_ = nn::AlignedArray<float>(rows * outputs);
+  linear.Run(team_, packed, {.to = first_.data(), .row = outputs});
 }
 
 void Model::ReadHeads(const io::StateDict& weights) {
@@ -114,7 +135,7 @@ void Model::ReadHeads(const io::StateDict& weights) {
 }
 
 size_t Model::memory_bytes() const {
-  size_t bytes = heads_.memory_bytes();
+  size_t bytes = heads_.memory_bytes() + static_cast<size_t>(first_.size()) * sizeof(float);
   for (const Layer& layer : layers_) {
     for (const nn::Linear* linear : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
       bytes += linear->memory_bytes();
@@ -123,30 +144,37 @@ size_t Model::memory_bytes() const {
   return bytes;
 }
 
+void Model::AskAndAnswer(const Layer& layer, int64_t rows, Workspace& space) const {
+  const int64_t d = config_.hidden_size;
+  space.packed.Pack(space.alone, rows, layer.qkv, [&](int64_t i, float* out) {
+    nn::RmsNorm(space.x.data() + i * d, layer.attention_norm, out,
+                static_cast<float>(config_.layer_norm_eps));
+  });
+  layer.qkv.Run(space.alone, space.packed, {.to = space.qkv.data(), .row = layer.qkv.outputs()});
+}
+
 void Model::Attend(const Layer& layer, int64_t rows, Workspace& space) const {
   const int64_t d = config_.hidden_size;
   const int64_t e = config_.head_width();
   const int64_t kv = config_.kv_heads() * e;
   const int64_t row = d + 2 * kv;
-  const auto epsilon = static_cast<float>(config_.layer_norm_eps);
-  space.packed.Pack(space.alone, rows, layer.qkv, [&](int64_t i, float* out) {
-    nn::RmsNorm(space.x.data() + i * d, layer.attention_norm, out, epsilon);
-  });
-  layer.qkv.Run(space.alone, space.packed, {.to = space.qkv.data(), .row = row});
   std::vector<float> turned(static_cast<size_t>(e * kCells));
   std::array<float, size_t{kCells} * kCells> shares;
   for (int64_t board = 0; board < rows / kCells; ++board) {
     const float* qkv = space.qkv.data() + board * kCells * row;
-    for (int64_t head = 0; head < config_.num_attention_heads; ++head) {
-      const float* k = qkv + d + head % config_.kv_heads() * e;
-      nn::AttendBlock({.q = qkv + head * e,
-                       .q_row = row,
-                       .k = k,
-                       .v = k + kv,
-                       .kv_row = row,
-                       .out = space.mixed.data() + board * kCells * d + head * e,
-                       .out_row = d},
-                      kCells, e, shares.data(), turned.data());
+    for (int64_t kv_head = 0; kv_head < config_.kv_heads(); ++kv_head) {
+      const float* k = qkv + d + kv_head * e;
+      nn::TransposeInto(k, row, turned.data(), kCells, e);
+      for (int64_t head = kv_head; head < config_.num_attention_heads; head += config_.kv_heads()) {
+        nn::AttendBlock({.q = qkv + head * e,
+                         .q_row = row,
+                         .k_turned = turned.data(),
+                         .v = k + kv,
+                         .v_row = row,
+                         .out = space.mixed.data() + board * kCells * d + head * e,
+                         .out_row = d},
+                        kCells, e, shares.data());
+      }
     }
   }
   space.packed.Pack(space.alone, rows, layer.output, [&](int64_t i, float* out) {
@@ -172,6 +200,21 @@ void Model::FeedForward(const Layer& layer, int64_t rows, Workspace& space) cons
                  {.to = space.x.data(), .row = d, .finish = nn::Finish::kAdd});
 }
 
+void Model::Begin(std::span<const Board> boards, Workspace& space) const {
+  const int64_t d = config_.hidden_size;
+  const int64_t outputs = d + 2 * config_.kv_heads() * config_.head_width();
+  for (int64_t row = 0; row < std::ssize(boards) * kCells; ++row) {
+    const int64_t cell = row % kCells;
+    const int rank =
+        std::min(boards[static_cast<size_t>(row / kCells)].Rank(static_cast<int>(cell)), 16);
+    const float* token = tokens_.data() + rank * d;
+    const float* position = positions_.data() + cell * d;
+    for (int64_t i = 0; i < d; ++i) space.x[row * d + i] = token[i] + position[i];
+    std::copy_n(first_.data() + (rank * kCells + cell) * outputs, outputs,
+                space.qkv.data() + row * outputs);
+  }
+}
+
 void Model::RunLayers(std::span<const Board> boards, Workspace& space) const {
   const int64_t d = config_.hidden_size;
   const int64_t rows = std::ssize(boards) * kCells;
@@ -179,15 +222,9 @@ void Model::RunLayers(std::span<const Board> boards, Workspace& space) const {
   space.qkv.Reserve(rows * (d + 2 * config_.kv_heads() * config_.head_width()));
   space.mixed.Reserve(rows * d);
   space.hidden.Reserve(rows * hidden_columns_);
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t cell = row % kCells;
-    const int rank =
-        std::min(boards[static_cast<size_t>(row / kCells)].Rank(static_cast<int>(cell)), 16);
-    const float* token = tokens_.data() + rank * d;
-    const float* position = positions_.data() + cell * d;
-    for (int64_t i = 0; i < d; ++i) space.x[row * d + i] = token[i] + position[i];
-  }
+  Begin(boards, space);
   for (const Layer& layer : layers_) {
+    if (&layer != &layers_.front()) AskAndAnswer(layer, rows, space);
     Attend(layer, rows, space);
     FeedForward(layer, rows, space);
   }

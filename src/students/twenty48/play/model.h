@@ -52,13 +52,16 @@ class Model {
   struct Layer {
     std::vector<float> attention_norm;
     std::vector<float> mlp_norm;
-    nn::Linear qkv;
+    nn::Linear qkv;  // Not of the first layer: see first_.
     nn::Linear output;
     nn::Linear gate_up;
     nn::Linear down;
   };
 
   void ReadLayer(const io::StateDict& weights, int index, nn::Precision precision);
+  // Before the first layer a row is one of few: a rank in a cell. What they ask and answer is
+  // computed once, in f32.
+  void TabulateFirst(std::span<const float> qkv_weight);
   void ReadHeads(const io::StateDict& weights);
   // What a few boards need on their way through the layers. Each thread takes boards of its own all
   // the way: threads meet once a call, not once a product.
@@ -72,7 +75,10 @@ class Model {
   };
 
   void RunLayers(std::span<const Board> boards, Workspace& space) const;
-  void Attend(const Layer& layer, int64_t rows, Workspace& space) const;
+  // Fills x and qkv with what the boards' tiles begin with.
+  void Begin(std::span<const Board> boards, Workspace& space) const;
+  void AskAndAnswer(const Layer& layer, int64_t rows, Workspace& space) const;  // x to qkv.
+  void Attend(const Layer& layer, int64_t rows, Workspace& space) const;        // qkv onto x.
   void FeedForward(const Layer& layer, int64_t rows, Workspace& space) const;
   // Calls run(boards, first board, workspace) for all boards, a few at a time, on the team.
   void ForChunks(std::span<const Board> boards,
@@ -80,8 +86,9 @@ class Model {
 
   NetConfig config_;
   nn::Team team_;
-  std::vector<float> tokens_;     // (vocabulary, D)
-  std::vector<float> positions_;  // (16, D)
+  std::vector<float> tokens_;      // (vocabulary, D)
+  std::vector<float> positions_;   // (16, D)
+  nn::AlignedArray<float> first_;  // (vocabulary, 16, D + 2 kv): the first layer's qkv.
   std::vector<Layer> layers_;
   std::vector<float> final_norm_;
   nn::Linear heads_;  // In f32: they are small, and say the last word.
