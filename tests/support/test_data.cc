@@ -38,6 +38,10 @@ std::string DataPath(const std::string& name) {
   return FolderFrom("KIBITZ_DATA", "/../shared/data") + "/" + name;
 }
 
+std::string ModelPath(const std::string& name) {
+  return std::string(KIBITZ_SOURCE_DIR) + "/models/" + name;
+}
+
 bool Exists(const std::string& path) { return std::filesystem::exists(path); }
 
 std::string ReadWhole(const std::string& path) {

@@ -15,6 +15,9 @@ std::string GoldenPath(const std::string& name);
 // $KIBITZ_DATA, or ../shared/data beside the repository.
 std::string DataPath(const std::string& name);
 
+// A model that ships with the repository: "twenty48-small" -> its folder.
+std::string ModelPath(const std::string& name);
+
 bool Exists(const std::string& path);
 
 // The whole of a small file; fails the test when it cannot be read.

@@ -15,6 +15,7 @@ namespace kibitz::twenty48 {
 namespace {
 
 using kibitz::testing::GoldenPath;
+using kibitz::testing::ModelPath;
 using kibitz::testing::TempFolder;
 
 std::vector<Board> SomeBoards() {
@@ -89,6 +90,28 @@ TEST(Games, DoNotDependOnHowManyArePlayedAtATime) {
   };
   EXPECT_EQ(play(1, nn::Precision::kF32), play(5, nn::Precision::kF32));
   EXPECT_EQ(play(1, nn::Precision::kF32), play(100, nn::Precision::kF32));
+}
+
+// The mean score of random legal moves.
+double RandomMean(int64_t games) {
+  double sum = 0;
+  for (int64_t i = 0; i < games; ++i) {
+    Rng rng({.seed = 4, .sample = static_cast<uint64_t>(i), .purpose = Purpose("random play")});
+    Game game = Game::Start(rng);
+    while (const unsigned legal = LegalMoves(game.board)) {
+      const Move move = kMoves[rng.Below(4)];
+      if ((legal >> IndexOf(move) & 1) != 0) game.Play(move, rng);
+    }
+    sum += static_cast<double>(game.score) / static_cast<double>(games);
+  }
+  return sum;
+}
+
+TEST(ShippedModel, PlaysFarBetterThanChance) {
+  Player player(ModelPath("twenty48-small"), {.model = {.precision = nn::Precision::kInt8}});
+  const GameFigures figures = FiguresOf(PlayGames(player, {.games = 24, .seed = 5}));
+  EXPECT_GT(figures.mean, 3 * RandomMean(200));
+  EXPECT_GT(figures.reached.at(512), 0.3);
 }
 
 TEST(Games, FiguresAreRight) {
