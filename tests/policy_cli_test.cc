@@ -190,7 +190,7 @@ TEST(PolicyCli, TrainsResumesExportsAndPlays) {
                          std::vector<std::string> more) {
     std::vector<std::string> words = {
         "train",       "--data-dir",   from,  "--run-name",    name, "--checkpoint-dir",
-        folder.path(), "--max-steps",  steps, "--num-epochs",  "0",  "--hidden-channels",
+        folder.path(), "--validate-every-n-steps", "10", "--max-steps",  steps, "--num-epochs",  "0",  "--hidden-channels",
         "4",           "--num-layers", "1",   "--hidden-size", "16", "--batch-size",
         "64",          "--eval-rows",  "64",  "--threads",     "1",  "--eval-min-depth",
         "25"};
@@ -226,7 +226,7 @@ TEST(PolicyCli, LearnsByHeart) {
   Answer(
       {"precompute", "--input", GoldenRows(), "--out", data, "--rows", "120", "--val-share", "0"});
   const json run = Answer({"train", "--data-dir",          data,          "--run-name",
-                           "heart", "--checkpoint-dir",    folder.path(), "--max-steps",
+                           "heart", "--checkpoint-dir",    folder.path(), "--validate-every-n-steps", "10", "--max-steps",
                            "150",   "--num-epochs",        "0",           "--hidden-channels",
                            "8",     "--num-layers",        "1",           "--batch-size",
                            "32",    "--learning-rate",     "0.005",       "--threads",
