@@ -13,7 +13,7 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kBoards = 4;      // Of a product: their rows stay in cache.
+constexpr int64_t kBoards = 8;      // Of a product: their rows stay in cache.
 constexpr int64_t kWeightSums = 8;  // Partial sums of the weights' gradient, added up in order.
 
 // Calls visit(row, neighbour or -1, tap) for all squares of a board and taps of the window.
@@ -46,24 +46,13 @@ void Spread(const float* x, int64_t boards, int64_t channels, int64_t k, float* 
   }
 }
 
-// The way back: what squares were seen with adds up.
-void Gather(const float* columns, int64_t boards, int64_t channels, int64_t k, float* x) {
-  const int64_t width = k * k * channels;
-  std::fill_n(x, boards * 64 * channels, 0.0F);
-  for (int64_t board = 0; board < boards; ++board, x += 64 * channels, columns += 64 * width) {
-    ForEachTap(k, [&](int64_t row, int64_t neighbour, int64_t tap) {
-      if (neighbour < 0) return;
-      const float* from = columns + row * width + tap * channels;
-      float* to = x + neighbour * channels;
-      for (int64_t i = 0; i < channels; ++i) to[i] += from[i];
-    });
-  }
-}
-
 // (O, I, K, K) as (K * K * I, O).
 Tensor ByTap(const Tensor& weight) {
   return weight.permute({2, 3, 1, 0}).reshape({-1, weight.size(0)}).contiguous();
 }
+
+// The convolution that takes gradients back: the window turned round, inputs and outputs exchanged.
+Tensor TurnedRound(const Tensor& weight) { return weight.flip({2, 3}).transpose(0, 1); }
 
 Tensor Rows(const Tensor& x, int64_t begin, int64_t end) {
   return x.narrow(0, begin, end - begin).view({-1, x.size(2)});
@@ -96,24 +85,27 @@ struct BoardConvFunction : torch::autograd::Function<BoardConvFunction> {
     const int64_t channels = x.size(2);
     const int64_t k = weight.size(3);
     const bool wants_dx = ctx->needs_input_grad(0);
-    const Tensor taps = ByTap(weight).t();  // (O, K * K * I)
+    const int64_t outputs = weight.size(0);
+    const Tensor back = ByTap(TurnedRound(weight));  // (K * K * O, I)
     Tensor dx = wants_dx ? torch::empty_like(x) : Tensor();
-    Tensor sums = torch::zeros({kWeightSums, k * k * channels, weight.size(0)}, x.options());
+    Tensor sums = torch::zeros({kWeightSums, k * k * channels, outputs}, x.options());
     const int64_t pieces = (x.size(0) + kBoards - 1) / kBoards;
     learn::ForEachTask(kWeightSums, [&](int64_t task) {
       Tensor sum = sums[task];
       for (int64_t piece = task; piece < pieces; piece += kWeightSums) {
         const int64_t begin = piece * kBoards;
         const int64_t end = std::min(x.size(0), begin + kBoards);
-        Tensor columns = torch::empty({(end - begin) * 64, k * k * channels}, x.options());
+        const int64_t rows = (end - begin) * 64;
+        Tensor seen = torch::empty({rows, k * k * channels}, x.options());
         Spread(x.data_ptr<float>() + begin * 64 * channels, end - begin, channels, k,
-               columns.data_ptr<float>());
-        const Tensor rows = Rows(dy, begin, end);
-        sum.addmm_(columns.t(), rows);
+               seen.data_ptr<float>());
+        sum.addmm_(seen.t(), Rows(dy, begin, end));
         if (!wants_dx) continue;
-        torch::mm_out(columns, rows, taps);
-        Gather(columns.data_ptr<float>(), end - begin, channels, k,
-               dx.data_ptr<float>() + begin * 64 * channels);
+        Tensor felt = torch::empty({rows, k * k * outputs}, x.options());
+        Spread(dy.data_ptr<float>() + begin * 64 * outputs, end - begin, outputs, k,
+               felt.data_ptr<float>());
+        Tensor to = Rows(dx, begin, end);
+        torch::mm_out(to, felt, back);
       }
     });
     const Tensor dtaps = sums.sum(0).view({k, k, channels, weight.size(0)});
