@@ -189,11 +189,13 @@ TEST(PolicyCli, TrainsResumesExportsAndPlays) {
   const auto train = [&](const std::string& name, const std::string& from, const std::string& steps,
                          std::vector<std::string> more) {
     std::vector<std::string> words = {
-        "train",       "--data-dir",   from,  "--run-name",    name, "--checkpoint-dir",
-        folder.path(), "--max-steps",  steps, "--num-epochs",  "0",  "--hidden-channels",
-        "4",           "--num-layers", "1",   "--hidden-size", "16", "--batch-size",
-        "64",          "--eval-rows",  "64",  "--threads",     "1",  "--eval-min-depth",
-        "25"};
+        "train", "--data-dir",        from,          "--run-name",
+        name,    "--checkpoint-dir",  folder.path(), "--validate-every-n-steps",
+        "10",    "--max-steps",       steps,         "--num-epochs",
+        "0",     "--hidden-channels", "4",           "--num-layers",
+        "1",     "--hidden-size",     "16",          "--batch-size",
+        "64",    "--eval-rows",       "64",          "--threads",
+        "1",     "--eval-min-depth",  "25"};
     words.insert(words.end(), more.begin(), more.end());
     return Answer(words);
   };
@@ -225,13 +227,15 @@ TEST(PolicyCli, LearnsByHeart) {
   const std::string data = folder.File("data");
   Answer(
       {"precompute", "--input", GoldenRows(), "--out", data, "--rows", "120", "--val-share", "0"});
-  const json run = Answer({"train", "--data-dir",          data,          "--run-name",
-                           "heart", "--checkpoint-dir",    folder.path(), "--max-steps",
-                           "150",   "--num-epochs",        "0",           "--hidden-channels",
-                           "8",     "--num-layers",        "1",           "--batch-size",
-                           "32",    "--learning-rate",     "0.005",       "--threads",
-                           "1",     "--log-every-n-steps", "10",          "--strategy",
-                           "best",  "--schedule",          "constant"});
+  const json run =
+      Answer({"train",   "--data-dir",        data,          "--run-name",
+              "heart",   "--checkpoint-dir",  folder.path(), "--validate-every-n-steps",
+              "10",      "--max-steps",       "150",         "--num-epochs",
+              "0",       "--hidden-channels", "8",           "--num-layers",
+              "1",       "--batch-size",      "32",          "--learning-rate",
+              "0.005",   "--threads",         "1",           "--log-every-n-steps",
+              "10",      "--strategy",        "best",        "--schedule",
+              "constant"});
   EXPECT_GT(run["metrics"]["move_acc"].get<double>(), 0.95);
 }
 #endif

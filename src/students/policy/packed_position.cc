@@ -1,5 +1,6 @@
 #include "students/policy/packed_position.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -14,24 +15,29 @@ using chess::PieceType;
 
 constexpr size_t kPositionBytes = offsetof(PackedPosition, analyses);
 
-constexpr uint8_t kSlash = 0x40;
-constexpr uint8_t kDigit = 0x20;
+// What a letter of a FEN's first field does.
+struct Letter {
+  uint8_t code = 0;     // A piece's, or 0.
+  uint8_t squares = 0;  // How far it goes.
+  uint8_t piece = 0;    // 1 for one of these.
+  uint8_t digit = 0;
+  uint8_t slash = 0;
+  uint8_t known = 0;  // Any of the three.
+};
 
-// What a letter of a FEN's first field means: a piece's code, kDigit plus a number, kSlash, or 0.
-constexpr std::array<uint8_t, 256> MakeLetters() {
-  std::array<uint8_t, 256> letters{};
+constexpr std::array<Letter, 256> MakeLetters() {
+  std::array<Letter, 256> letters{};
   constexpr std::string_view kPieces = "PNBRQK";
   for (size_t i = 0; i < kPieces.size(); ++i) {
-    letters[static_cast<unsigned char>(kPieces[i])] = static_cast<uint8_t>(i + 1);
-    letters[static_cast<unsigned char>(kPieces[i]) | 0x20U] = static_cast<uint8_t>(i + 9);
+    const auto white = static_cast<unsigned char>(kPieces[i]);
+    letters[white] = {static_cast<uint8_t>(i + 1), 1, 1, 0, 0, 1};
+    letters[white | 0x20U] = {static_cast<uint8_t>(i + 9), 1, 1, 0, 0, 1};
   }
-  for (unsigned digit = 1; digit <= 8; ++digit) {
-    letters['0' + digit] = static_cast<uint8_t>(kDigit | digit);
-  }
-  letters['/'] = kSlash;
+  for (uint8_t digit = 1; digit <= 8; ++digit) letters['0' + digit] = {0, digit, 0, 1, 0, 1};
+  letters['/'] = {0, 0, 0, 0, 1, 1};
   return letters;
 }
-constexpr std::array<uint8_t, 256> kLetters = MakeLetters();
+constexpr std::array<Letter, 256> kLetters = MakeLetters();
 
 // Bits in the order of a FEN.
 constexpr uint64_t kLastRanks = 0xff000000000000ffULL;
@@ -91,29 +97,34 @@ class QuickReader {
   }
 
  private:
+  // Without branches on the letters, which nobody can foretell: what is wrong adds up.
   bool Pieces() {
+    std::array<uint8_t, 128> codes;  // Of pieces in turn; more than 32 are seen at the end.
+    uint64_t occupied = 0;
+    unsigned count = 0;
     unsigned bit = 0;
     unsigned row_end = 8;
-    bool after_digit = false;
-    for (; at_ != end_; ++at_) {
-      const uint8_t letter = kLetters[static_cast<unsigned char>(*at_)];
-      if ((letter & kDigit) != 0) {
-        if (after_digit) return false;
-        bit += letter & 15U;
-        after_digit = true;
-      } else if (letter == kSlash) {
-        if (bit != row_end || row_end == 64) return false;
-        row_end += 8;
-        after_digit = false;
-      } else if (letter != 0) {
-        if (bit >= row_end || men_.count == 32) return false;
-        men_.Add(letter, bit++);
-        after_digit = false;
-      } else {
-        break;
-      }
+    unsigned after_digit = 0;
+    unsigned wrong = 0;
+    const char* last = at_ + std::min<std::ptrdiff_t>(end_ - at_, 100);
+    for (; at_ != last; ++at_) {
+      const Letter& letter = kLetters[static_cast<unsigned char>(*at_)];
+      if (letter.known == 0) break;
+      wrong |= letter.slash & static_cast<unsigned>(bit != row_end);
+      wrong |= letter.digit & after_digit;
+      after_digit = letter.digit;
+      codes[count] = letter.code;
+      count += letter.piece;
+      occupied |= uint64_t{letter.piece} << (bit & 63);
+      bit += letter.squares;
+      row_end += 8U * letter.slash;
+      wrong |= static_cast<unsigned>(bit > row_end);
     }
-    return bit == 64 && row_end == 64;
+    if (wrong != 0 || bit != 64 || row_end != 64 || count > 32) return false;
+    for (unsigned i = 0; i < count; ++i, occupied &= occupied - 1) {
+      men_.Add(codes[i], static_cast<unsigned>(std::countr_zero(occupied)));
+    }
+    return true;
   }
 
   bool Side(PackedPosition& position) {

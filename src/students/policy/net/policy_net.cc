@@ -9,6 +9,7 @@
 #include "io/torch_file.h"
 #include "learn/fused.h"
 #include "learn/weights.h"
+#include "students/policy/net/board_conv.h"
 #include "students/policy/planes.h"
 
 namespace kibitz::policy {
@@ -29,8 +30,25 @@ torch::nn::Conv2d MakeConv(int64_t inputs, const NetConfig& config) {
           .padding(config.kernel_size / 2));
 }
 
-// A weight of (C, 8, 8) as channels-innermost boards meet it.
-Tensor ByRank(const Tensor& weight) { return weight.permute({1, 2, 0}).contiguous(); }
+// (B, 64, C) to (B, C * 64), channel by channel, and the gradient back to memory in the order that
+// all functions before it work in.
+struct ChannelByChannel : torch::autograd::Function<ChannelByChannel> {
+  static Tensor forward(torch::autograd::AutogradContext*, const Tensor& x) {
+    return x.transpose(1, 2).flatten(1).contiguous();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 torch::autograd::variable_list gradients) {
+    const Tensor& gradient = gradients[0];
+    return {gradient.view({gradient.size(0), -1, 64}).transpose(1, 2).contiguous()};
+  }
+};
+
+// A weight of (C, 8, 8) as boards with channels innermost meet it: (64, C).
+Tensor BySquare(const Tensor& weight) { return weight.view({-1, 64}).t().contiguous(); }
+
+Tensor Convolved(torch::nn::Conv2d& conv, const Tensor& x) {
+  return BoardConv(x, conv->weight, conv->bias);
+}
 
 }  // namespace
 
@@ -49,16 +67,11 @@ Tensor BoardNormImpl::Plain(const Tensor& x) {
 }
 
 Tensor BoardNormImpl::Fast(const Tensor& x) {
-  const Tensor boards = x.permute({0, 2, 3, 1});  // (B, 8, 8, C), contiguous.
-  const Tensor scale = ByRank(weight);
-  Tensor normed;
+  const Tensor scale = BySquare(weight);
   if (kind == NormKind::kLayerNorm) {
-    normed = torch::layer_norm(boards, scale.sizes(), scale, ByRank(bias), kLayerNormEpsilon);
-  } else {
-    normed = learn::FusedRmsNorm(boards.flatten(1), scale.flatten(), kRmsNormEpsilon)
-                 .view(boards.sizes());
+    return torch::layer_norm(x, scale.sizes(), scale, BySquare(bias), kLayerNormEpsilon);
   }
-  return normed.permute({0, 3, 1, 2});
+  return learn::FusedRmsNorm(x.flatten(1), scale.flatten(), kRmsNormEpsilon).view(x.sizes());
 }
 
 ResidualBlockImpl::ResidualBlockImpl(const NetConfig& config) {
@@ -74,8 +87,8 @@ Tensor ResidualBlockImpl::Run(const Tensor& x, Form form) {
     const Tensor inner = torch::gelu(conv1->forward(ln1->Plain(x)));
     return x + torch::gelu(conv2->forward(ln2->Plain(inner)));
   }
-  const Tensor inner = torch::gelu(conv1->forward(ln1->Fast(x)));
-  return x + torch::gelu(conv2->forward(ln2->Fast(inner)));
+  const Tensor inner = torch::gelu(Convolved(conv1, ln1->Fast(x)));
+  return x + torch::gelu(Convolved(conv2, ln2->Fast(inner)));
 }
 
 PolicyCnn::PolicyCnn(const NetConfig& config) : NetModule(config) {
@@ -90,11 +103,16 @@ PolicyCnn::PolicyCnn(const NetConfig& config) : NetModule(config) {
 }
 
 Tensor PolicyCnn::Logits(const Tensor& inputs, Form form) {
-  Tensor x = inputs.view({-1, 8, 8, ChannelsOf(config.flip_board)}).permute({0, 3, 1, 2});
-  if (form == Form::kPlain) x = x.contiguous();  // (B, I, 8, 8)
-  x = torch::gelu(input->forward(x));            // (B, C, 8, 8)
+  Tensor x = inputs.view({-1, 64, ChannelsOf(config.flip_board)});
+  if (form == Form::kPlain) {
+    x = x.transpose(1, 2).contiguous().view({x.size(0), -1, 8, 8});  // (B, I, 8, 8)
+    x = torch::gelu(input->forward(x));                              // (B, C, 8, 8)
+  } else {
+    x = torch::gelu(Convolved(input, x));  // (B, 64, C)
+  }
   for (ResidualBlock& block : blocks) x = block->Run(x, form);
-  return output->forward(out_ln->Plain(x.contiguous().flatten(1)));
+  x = form == Form::kPlain ? x.flatten(1) : ChannelByChannel::apply(x);
+  return output->forward(out_ln->Plain(x));
 }
 
 PolicyMlp::PolicyMlp(const NetConfig& config) : NetModule(config) {

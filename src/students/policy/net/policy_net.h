@@ -17,7 +17,7 @@
 namespace kibitz::policy {
 
 // Which form computes: channels before squares and torch's own functions one after another, as the
-// reference is written, or channels innermost, as oneDNN likes its convolutions.
+// reference is written, or channels innermost and our own convolution (CPU, f32).
 enum class Form { kPlain, kFast };
 
 struct NetModule : torch::nn::Module {
@@ -36,7 +36,7 @@ struct BoardNormImpl : torch::nn::Module {
   BoardNormImpl(NormKind norm_kind, std::vector<int64_t> shape);
   // x: (B, C, 8, 8) or (B, C * 64), contiguous.
   torch::Tensor Plain(const torch::Tensor& x);
-  // x: (B, C, 8, 8), channels innermost; so is the result.
+  // x: (B, 64, C); so is the result.
   torch::Tensor Fast(const torch::Tensor& x);
 
   const NormKind kind;
@@ -48,7 +48,8 @@ TORCH_MODULE(BoardNorm);
 // x + gelu(conv2(ln2(gelu(conv1(ln1(x))))))
 struct ResidualBlockImpl : torch::nn::Module {
   explicit ResidualBlockImpl(const NetConfig& config);
-  torch::Tensor Run(const torch::Tensor& x, Form form);  // (B, C, 8, 8)
+  // x: (B, C, 8, 8) of the plain form, (B, 64, C) of the fast one; so is the result.
+  torch::Tensor Run(const torch::Tensor& x, Form form);
 
   BoardNorm ln1 = nullptr;
   torch::nn::Conv2d conv1 = nullptr;  // (C, C, K, K)

@@ -1,0 +1,122 @@
+#include "students/policy/net/board_conv.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "learn/parallel.h"
+
+namespace kibitz::policy {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int64_t kBoards = 8;      // Of a product: their rows stay in cache.
+constexpr int64_t kWeightSums = 8;  // Partial sums of the weights' gradient, added up in order.
+
+// Calls visit(row, neighbour or -1, tap) for all squares of a board and taps of the window.
+template <typename Visit>
+void ForEachTap(int64_t k, const Visit& visit) {
+  const int64_t reach = k / 2;
+  for (int64_t row = 0; row < 64; ++row) {
+    for (int64_t tap = 0; tap < k * k; ++tap) {
+      const int64_t rank = row / 8 + tap / k - reach;
+      const int64_t file = row % 8 + tap % k - reach;
+      const bool inside = rank >= 0 && rank < 8 && file >= 0 && file < 8;
+      visit(row, inside ? rank * 8 + file : -1, tap);
+    }
+  }
+}
+
+// What each square sees: (boards * 64, K * K * I) from (boards, 64, I).
+void Spread(const float* x, int64_t boards, int64_t channels, int64_t k, float* columns) {
+  const int64_t width = k * k * channels;
+  const auto bytes = static_cast<size_t>(channels) * sizeof(float);
+  for (int64_t board = 0; board < boards; ++board, x += 64 * channels, columns += 64 * width) {
+    ForEachTap(k, [&](int64_t row, int64_t neighbour, int64_t tap) {
+      float* to = columns + row * width + tap * channels;
+      if (neighbour < 0) {
+        std::memset(to, 0, bytes);
+      } else {
+        std::memcpy(to, x + neighbour * channels, bytes);
+      }
+    });
+  }
+}
+
+// (O, I, K, K) as (K * K * I, O).
+Tensor ByTap(const Tensor& weight) {
+  return weight.permute({2, 3, 1, 0}).reshape({-1, weight.size(0)}).contiguous();
+}
+
+// The convolution that takes gradients back: the window turned round, inputs and outputs exchanged.
+Tensor TurnedRound(const Tensor& weight) { return weight.flip({2, 3}).transpose(0, 1); }
+
+Tensor Rows(const Tensor& x, int64_t begin, int64_t end) {
+  return x.narrow(0, begin, end - begin).view({-1, x.size(2)});
+}
+
+struct BoardConvFunction : torch::autograd::Function<BoardConvFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& weight,
+                        const Tensor& bias) {
+    const Tensor x = x_in.contiguous();
+    const int64_t channels = x.size(2);
+    const int64_t k = weight.size(3);
+    const Tensor taps = ByTap(weight);
+    Tensor y = torch::empty({x.size(0), 64, weight.size(0)}, x.options());
+    learn::ForEachPiece(x.size(0), kBoards, [&](int64_t begin, int64_t end) {
+      Tensor columns = torch::empty({(end - begin) * 64, k * k * channels}, x.options());
+      Spread(x.data_ptr<float>() + begin * 64 * channels, end - begin, channels, k,
+             columns.data_ptr<float>());
+      Tensor rows = Rows(y, begin, end);
+      torch::addmm_out(rows, bias, columns, taps);
+    });
+    ctx->save_for_backward({x, weight});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor& x = saved[0];
+    const Tensor& weight = saved[1];
+    const Tensor dy = gradients[0].contiguous();  // (B, 64, O)
+    const int64_t channels = x.size(2);
+    const int64_t k = weight.size(3);
+    const bool wants_dx = ctx->needs_input_grad(0);
+    const int64_t outputs = weight.size(0);
+    const Tensor back = ByTap(TurnedRound(weight));  // (K * K * O, I)
+    Tensor dx = wants_dx ? torch::empty_like(x) : Tensor();
+    Tensor sums = torch::zeros({kWeightSums, k * k * channels, outputs}, x.options());
+    const int64_t pieces = (x.size(0) + kBoards - 1) / kBoards;
+    learn::ForEachTask(kWeightSums, [&](int64_t task) {
+      Tensor sum = sums[task];
+      for (int64_t piece = task; piece < pieces; piece += kWeightSums) {
+        const int64_t begin = piece * kBoards;
+        const int64_t end = std::min(x.size(0), begin + kBoards);
+        const int64_t rows = (end - begin) * 64;
+        Tensor seen = torch::empty({rows, k * k * channels}, x.options());
+        Spread(x.data_ptr<float>() + begin * 64 * channels, end - begin, channels, k,
+               seen.data_ptr<float>());
+        sum.addmm_(seen.t(), Rows(dy, begin, end));
+        if (!wants_dx) continue;
+        Tensor felt = torch::empty({rows, k * k * outputs}, x.options());
+        Spread(dy.data_ptr<float>() + begin * 64 * outputs, end - begin, outputs, k,
+               felt.data_ptr<float>());
+        Tensor to = Rows(dx, begin, end);
+        torch::mm_out(to, felt, back);
+      }
+    });
+    const Tensor dtaps = sums.sum(0).view({k, k, channels, weight.size(0)});
+    return {dx, dtaps.permute({3, 2, 0, 1}).contiguous(), dy.flatten(0, 1).sum(0)};
+  }
+};
+
+}  // namespace
+
+Tensor BoardConv(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return BoardConvFunction::apply(x, weight, bias);
+}
+
+}  // namespace kibitz::policy
