@@ -2,7 +2,6 @@
 // function.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "nn/lanes.h"
@@ -23,12 +22,12 @@ inline Lanes Gelu(Lanes x) {
 
 // to[i] = gelu(from[i]), or to[i] += gelu(from[i]).
 inline void ApplyGelu(const float* from, int64_t count, float* to, bool add) {
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
+  const int64_t whole = count - count % kLanes;
+  for (int64_t i = 0; i < whole; i += kLanes) {
     const Lanes y = Gelu(Load(from + i));
     Store(to + i, add ? Load(to + i) + y : y);
   }
-  for (; i < count; ++i) {
+  for (int64_t i = whole; i < count; ++i) {
     const float y = Gelu(Spread(from[i]))[0];
     to[i] = add ? to[i] + y : y;
   }
