@@ -1,6 +1,7 @@
 #include "bench/bench.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <cstdio>
 #include <cstdlib>
@@ -67,6 +68,17 @@ void Bench::Fail(std::string_view reason) {
 }
 
 int Bench::Finish() const { return failed_ ? 1 : 0; }
+
+double SecondsOf(const std::function<void()>& work) {
+  const Timer timer;
+  work();
+  return timer.Seconds();
+}
+
+double Median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
 
 void Signature::Add(uint64_t value) {
   for (int i = 0; i < 8; ++i) {

@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,6 +62,10 @@ class Timer {
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+double SecondsOf(const std::function<void()>& work);
+// The upper of the two in the middle. There is at least one.
+double Median(std::vector<double> values);
 
 // Folds values into a signature: FNV-1a over the bytes.
 class Signature {

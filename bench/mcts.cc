@@ -40,17 +40,6 @@ using nn::ResidualWeights;
 constexpr uint64_t kSeed = 7;
 constexpr int kPositions = 256;
 
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-double SecondsOf(const std::function<void()>& work) {
-  const Timer timer;
-  work();
-  return timer.Seconds();
-}
-
 // Seconds that this thread has run, however many others want its core.
 double OwnSeconds() {
   timespec time = {};

@@ -67,11 +67,6 @@ class Stockfish {
   oracles::LineProcess process_;
 };
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 // In turns, so that a slow moment of the machine hits both. The figures are medians of the rounds.
 void Race(Bench& bench, const Position& position, const std::string& program) {
   const Board board = chess::ParseFen(position.fen).OrThrow(position.name);

@@ -71,17 +71,6 @@ std::vector<TokenId> Script(int variations, int depth) {
   return tokens;
 }
 
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-double SecondsOf(const std::function<void()>& work) {
-  const Timer timer;
-  work();
-  return timer.Seconds();
-}
-
 uint64_t SignatureOf(const std::vector<TokenId>& tokens) {
   Signature signature;
   for (TokenId token : tokens) signature.Add(token);

@@ -163,11 +163,6 @@ Timed RunOnce(DecoderNet& net, const std::vector<Batch>& batches, bool packed) {
   return timed;
 }
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 struct Rounds {
   int sequences = 0;
   int warm_up = 0;

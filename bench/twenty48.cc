@@ -32,11 +32,6 @@ using twenty48::Encoder;
 using twenty48::Game;
 using twenty48::Move;
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 // Positions of games that a shallow expectimax plays, and what it thinks of them.
 struct Position {
   Board board;

@@ -132,5 +132,16 @@ TEST_F(OracleNetTest, MakesRecordsThatTheDecoderReads) {
   }
 }
 
+TEST_F(OracleNetTest, ADecoderTeachesToo) {
+  const std::string decoder = testing::GoldenPath("decoder/tiny.pt");
+  const std::string games = folder_.File("games.parquet");
+  const json played = Answer({"games", "--net", decoder, "--games", "2", "--nodes", "4",
+                              "--max-plies", "8", "--out", games});
+  EXPECT_EQ(played["rows"], 16);
+  const json searched = Answer({"variations", games, "--net", decoder, "--nodes", "20",
+                                "--per-game", "4", "--out", folder_.File("searches.parquet")});
+  EXPECT_EQ(searched["rows"], 8);
+}
+
 }  // namespace
 }  // namespace kibitz

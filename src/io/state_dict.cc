@@ -1,10 +1,13 @@
 #include "io/state_dict.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "io/safetensors.h"
+#include "io/torch_file.h"
 
 namespace kibitz::io {
 namespace {
@@ -77,6 +80,14 @@ StateDict StateDict::From(const Value& root, const std::string& place) {
   return {std::move(tensors), place};
 }
 
+StateDict StateDict::Read(const std::string& path) {
+  namespace fs = std::filesystem;
+  const std::string file =
+      fs::is_directory(path) ? (fs::path(path) / "model.safetensors").string() : path;
+  if (file.ends_with(".safetensors")) return {ReadSafetensors(file).tensors, file};
+  return From(ReadPt(file), file);
+}
+
 StateDict::StateDict(std::vector<NamedTensor> tensors, std::string place)
     : tensors_(std::move(tensors)), place_(std::move(place)) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -98,6 +109,16 @@ const Tensor& StateDict::Get(std::string_view name) const {
   const auto nearest = NearestName(name, known);
   throw Error("{}: found no tensor {} among {}{}; is this the right kind of model?", place_,
               Quoted(name), known.size(), nearest ? ", the nearest is " + Quoted(*nearest) : "");
+}
+
+std::vector<float> StateDict::Floats(std::string_view name,
+                                     const std::vector<int64_t>& shape) const {
+  const Tensor& tensor = Get(name);
+  if (tensor.shape != shape) {
+    throw Error("{}: {} is {}, expected {}; is the config the file's?", place_, name,
+                ShapeText(tensor.shape), ShapeText(shape));
+  }
+  return ToFloats(tensor);
 }
 
 }  // namespace kibitz::io

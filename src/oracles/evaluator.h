@@ -59,7 +59,7 @@ class Question {
 // For the side to move.
 struct Evaluation {
   float q = 0;                // Win minus loss.
-  float draw = 0;             // The chance of a draw.
+  float draw = 0;             // The chance of a draw, at most 1 - |q|.
   std::vector<float> priors;  // Of the question's moves, in their order; sum 1.
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "cli/json_output.h"
 
 namespace kibitz::cli {
 namespace {
@@ -53,6 +54,15 @@ void PrintReport(const learn::RunReport& report, const std::string& unit) {
              HumanSeconds(report.seconds), HumanCount(report.units_per_second), unit,
              PeakGigabytes());
   fmt::print("checkpoint {}\n", report.checkpoint);
+}
+
+int TellReport(const learn::RunReport& report, const std::string& unit, const Context& context) {
+  if (context.json) {
+    PrintJson(ReportJson(report, unit, Json::object()));
+  } else {
+    PrintReport(report, unit);
+  }
+  return report.why == learn::Stopped::kInterrupted ? kExitInterrupted : 0;
 }
 
 }  // namespace kibitz::cli

@@ -11,5 +11,7 @@ nlohmann::ordered_json ReportJson(const learn::RunReport& report, const std::str
                                   const nlohmann::ordered_json& more);
 // For people: metrics, then a line of figures and the checkpoint.
 void PrintReport(const learn::RunReport& report, const std::string& unit);
+// Either, as the context asks; returns the command's exit code.
+int TellReport(const learn::RunReport& report, const std::string& unit, const Context& context);
 
 }  // namespace kibitz::cli

@@ -2,7 +2,6 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/json_output.h"
 #include "cli/train/run_report.h"
 #include "cli/train/train_commands.h"
 #include "learn/loop.h"
@@ -25,12 +24,7 @@ int Train(const twenty48::TrainOptions& given, const Context& context) {
                                                          .name = options.run_name,
                                                          .planned_steps = trainee.PlannedSteps(),
                                                          .fresh = options.fresh});
-  if (context.json) {
-    PrintJson(ReportJson(report, "samples", nlohmann::ordered_json::object()));
-  } else {
-    PrintReport(report, "samples");
-  }
-  return report.why == learn::Stopped::kInterrupted ? kExitInterrupted : 0;
+  return TellReport(report, "samples", context);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "students/decoder/play/evaluator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,8 @@ void DecoderEvaluator::Evaluate(std::span<const Question> questions,
     CHECK(prediction.value.has_value());
     Evaluation& answer = answers[i];
     answer.q = prediction.value->wl;
-    answer.draw = prediction.value->d;
+    // Two heads that know nothing of each other may promise more than certainty.
+    answer.draw = std::min(prediction.value->d, 1 - std::abs(answer.q));
     answer.priors.clear();
     for (chess::Move move : questions[i].moves()) {
       const auto found = std::ranges::find(prediction.candidates, move, &Candidate::move);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -30,7 +31,7 @@ TEST(DecoderEvaluatorTest, TellsWhatThePlayerPredicts) {
   evaluator.Evaluate(std::span(&question, 1), std::span(&answer, 1));
   const Prediction prediction = player->Predict(path.last(), {.value = true});
   EXPECT_FLOAT_EQ(answer.q, prediction.value->wl);
-  EXPECT_FLOAT_EQ(answer.draw, prediction.value->d);
+  EXPECT_FLOAT_EQ(answer.draw, std::min(prediction.value->d, 1 - std::abs(answer.q)));
   ASSERT_EQ(answer.priors.size(), 20U);
   for (const Candidate& candidate : prediction.candidates) {
     for (size_t i = 0; i < 20; ++i) {
@@ -38,6 +39,22 @@ TEST(DecoderEvaluatorTest, TellsWhatThePlayerPredicts) {
       EXPECT_NEAR(answer.priors[i], candidate.probability, 1e-5);
     }
   }
+}
+
+TEST(DecoderEvaluatorTest, ChancesSumToOneAtMost) {
+  bool promised_more = false;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const oracles::GamePath path((chess::Board()));
+    const oracles::Question question(path, chess::LegalMoves(path.last()));
+    DecoderEvaluator evaluator(Player::Random(SmallConfig(), seed, {.threads = 1}), "random");
+    oracles::Evaluation answer;
+    evaluator.Evaluate(std::span(&question, 1), std::span(&answer, 1));
+    EXPECT_LE(std::abs(answer.q) + answer.draw, 1 + 1e-6);
+    const auto player = Player::Random(SmallConfig(), seed, {.threads = 1});
+    const auto value = player->Predict(path.last(), {.value = true}).value;
+    if (value->d > 1 - std::abs(value->wl)) promised_more = true;
+  }
+  EXPECT_TRUE(promised_more) << "no network here put the evaluator to the test";
 }
 
 TEST(DecoderEvaluatorTest, CanBeSearchedWith) {

@@ -1,12 +1,9 @@
 #include "students/policy/net/policy_net.h"
 
 #include <cmath>
-#include <filesystem>
 #include <limits>
 
-#include "io/safetensors.h"
 #include "io/state_dict.h"
-#include "io/torch_file.h"
 #include "learn/fused.h"
 #include "learn/weights.h"
 #include "students/policy/net/board_conv.h"
@@ -138,11 +135,8 @@ PolicyNet MakeNet(const NetConfig& config) {
 }
 
 void LoadWeightsInto(NetModule& net, const std::string& path) {
-  const std::string file = std::filesystem::is_directory(path) ? path + "/model.safetensors" : path;
-  const io::StateDict weights = file.ends_with(".safetensors")
-                                    ? io::StateDict(io::ReadSafetensors(file).tensors, file)
-                                    : io::StateDict::From(io::ReadPt(file), file);
-  learn::LoadWeights(net, weights, file);
+  const io::StateDict weights = io::StateDict::Read(path);
+  learn::LoadWeights(net, weights, weights.place());
 }
 
 }  // namespace kibitz::policy

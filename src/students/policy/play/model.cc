@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 
 #include "base/error.h"
-#include "io/safetensors.h"
 #include "io/state_dict.h"
-#include "io/torch_file.h"
 #include "nn/aligned.h"
 #include "nn/gelu.h"
 #include "students/policy/planes.h"
@@ -30,24 +27,6 @@ NetConfig ReadConfig(const std::string& path) {
   }
   CheckConfig(*config);
   return *config;
-}
-
-io::StateDict ReadWeights(const std::string& path) {
-  namespace fs = std::filesystem;
-  const std::string file =
-      fs::is_directory(path) ? (fs::path(path) / "model.safetensors").string() : path;
-  if (file.ends_with(".pt")) return io::StateDict::From(io::ReadPt(file), file);
-  return {io::ReadSafetensors(file).tensors, file};
-}
-
-std::vector<float> Floats(const io::StateDict& weights, const std::string& name,
-                          const std::vector<int64_t>& shape) {
-  const io::Tensor& tensor = weights.Get(name);
-  if (tensor.shape != shape) {
-    throw Error("{} is {}, expected {}; is the config the file's?", name,
-                io::ShapeText(tensor.shape), io::ShapeText(shape));
-  }
-  return io::ToFloats(tensor);
 }
 
 nn::Linear MakeLinear(std::span<const float> weight, std::span<const float> bias, int64_t inputs) {
@@ -72,7 +51,7 @@ struct Model::Workspace {
 
 Model::Model(const std::string& path, const ModelOptions& options)
     : config_(ReadConfig(path)), team_(options.threads) {
-  const io::StateDict weights = ReadWeights(path);
+  const io::StateDict weights = io::StateDict::Read(path);
   if (config_.IsCnn()) {
     ReadCnn(weights);
   } else {
@@ -87,8 +66,8 @@ void Model::ReadMlp(const io::StateDict& weights) {
   for (int i = 0; i <= config_.num_layers; ++i) {
     const int64_t next = i == config_.num_layers ? config_.num_moves : config_.hidden_size;
     const std::string name = fmt::format("net.{}.", 2 * i);
-    linears_.push_back(MakeLinear(Floats(weights, name + "weight", {next, width}),
-                                  Floats(weights, name + "bias", {next}), width));
+    linears_.push_back(MakeLinear(weights.Floats(name + "weight", {next, width}),
+                                  weights.Floats(name + "bias", {next}), width));
     width = next;
   }
 }
@@ -98,7 +77,7 @@ nn::Linear Model::ReadConv(const io::StateDict& weights, const std::string& name
                            int64_t inputs) const {
   const int64_t outputs = config_.hidden_channels;
   const int64_t k = config_.kernel_size;
-  const std::vector<float> weight = Floats(weights, name + ".weight", {outputs, inputs, k, k});
+  const std::vector<float> weight = weights.Floats(name + ".weight", {outputs, inputs, k, k});
   std::vector<float> turned(weight.size());
   for (int64_t out = 0; out < outputs; ++out) {
     for (int64_t in = 0; in < inputs; ++in) {
@@ -108,7 +87,7 @@ nn::Linear Model::ReadConv(const io::StateDict& weights, const std::string& name
       }
     }
   }
-  return MakeLinear(turned, Floats(weights, name + ".bias", {outputs}), inputs * k * k);
+  return MakeLinear(turned, weights.Floats(name + ".bias", {outputs}), inputs * k * k);
 }
 
 Model::Norm Model::ReadNorm(const io::StateDict& weights, const std::string& name) const {
@@ -146,7 +125,7 @@ void Model::ReadCnn(const io::StateDict& weights) {
   }
   out_norm_ = ReadNorm(weights, "out_ln");
   const int64_t moves = config_.num_moves;
-  const std::vector<float> weight = Floats(weights, "output.weight", {moves, channels * 64});
+  const std::vector<float> weight = weights.Floats("output.weight", {moves, channels * 64});
   std::vector<float> turned(weight.size());  // Channels innermost, as all boards here.
   for (int64_t move = 0; move < moves; ++move) {
     for (int64_t channel = 0; channel < channels; ++channel) {
@@ -156,7 +135,7 @@ void Model::ReadCnn(const io::StateDict& weights) {
       }
     }
   }
-  linears_.push_back(MakeLinear(turned, Floats(weights, "output.bias", {moves}), channels * 64));
+  linears_.push_back(MakeLinear(turned, weights.Floats("output.bias", {moves}), channels * 64));
 }
 
 size_t Model::memory_bytes() const {

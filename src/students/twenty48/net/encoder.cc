@@ -1,14 +1,11 @@
 #include "students/twenty48/net/encoder.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "io/safetensors.h"
 #include "io/state_dict.h"
-#include "io/torch_file.h"
 #include "learn/block_attention.h"
 #include "learn/fused.h"
 #include "learn/weights.h"
@@ -154,15 +151,10 @@ void InitEncoder(Encoder& net, uint64_t seed) {
 }
 
 void LoadWeightsInto(Encoder& net, const std::string& path) {
-  namespace fs = std::filesystem;
-  const std::string file =
-      fs::is_directory(path) ? (fs::path(path) / "model.safetensors").string() : path;
-  const io::StateDict read = file.ends_with(".safetensors")
-                                 ? io::StateDict(io::ReadSafetensors(file).tensors, file)
-                                 : io::StateDict::From(io::ReadPt(file), file);
+  const io::StateDict read = io::StateDict::Read(path);
   if (IsGlance(read)) {
     Glance glance(net->config);
-    learn::LoadWeights(*glance, read, file);
+    learn::LoadWeights(*glance, read, read.place());
     return WriteInto(*glance, net);
   }
   std::vector<io::NamedTensor> weights;
@@ -179,13 +171,13 @@ void LoadWeightsInto(Encoder& net, const std::string& path) {
     }
   }
   if (foreign_head) {
-    LogInfo("{}: its head is of another kind and is left out", file);
+    LogInfo("{}: its head is of another kind and is left out", read.place());
     std::erase_if(weights, [](const io::NamedTensor& tensor) { return IsHead(tensor.name); });
     for (const io::NamedTensor& mine : own) {
       if (IsHead(mine.name)) weights.push_back(mine);
     }
   }
-  learn::LoadWeights(*net, io::StateDict(std::move(weights), file), file);
+  learn::LoadWeights(*net, io::StateDict(std::move(weights), read.place()), read.place());
 }
 
 Tensor TokenTensor(const std::vector<uint8_t>& tokens) {

@@ -1,12 +1,9 @@
 #include "students/twenty48/play/model.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/error.h"
-#include "io/safetensors.h"
 #include "io/state_dict.h"
-#include "io/torch_file.h"
 #include "nn/block_attention.h"
 #include "nn/transformer.h"
 
@@ -28,26 +25,6 @@ NetConfig ReadConfig(const std::string& path) {
   return *config;
 }
 
-io::StateDict ReadWeights(const std::string& path) {
-  namespace fs = std::filesystem;
-  const std::string file =
-      fs::is_directory(path) ? (fs::path(path) / "model.safetensors").string() : path;
-  if (file.ends_with(".pt")) return io::StateDict::From(io::ReadPt(file), file);
-  return {io::ReadSafetensors(file).tensors, file};
-}
-
-std::vector<float> Floats(const io::StateDict& weights, const std::string& name, int64_t rows,
-                          int64_t columns) {
-  const io::Tensor& tensor = weights.Get(name);
-  const std::vector<int64_t> expected =
-      columns == 0 ? std::vector<int64_t>{rows} : std::vector<int64_t>{rows, columns};
-  if (tensor.shape != expected) {
-    throw Error("{} is {}, expected {}; is the config the file's?", name,
-                io::ShapeText(tensor.shape), io::ShapeText(expected));
-  }
-  return io::ToFloats(tensor);
-}
-
 void Append(std::vector<float>& to, const std::vector<float>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
@@ -56,12 +33,12 @@ void Append(std::vector<float>& to, const std::vector<float>& more) {
 
 Model::Model(const std::string& path, const ModelOptions& options)
     : config_(ReadConfig(path)), team_(options.threads) {
-  const io::StateDict weights = ReadWeights(path);
+  const io::StateDict weights = io::StateDict::Read(path);
   const int64_t d = config_.hidden_size;
-  tokens_ = Floats(weights, "tok_emb.weight", config_.input_vocab_size, d);
-  positions_ = Floats(weights, "pos_emb.pos_emb.weight", config_.max_position_embeddings, d);
+  tokens_ = weights.Floats("tok_emb.weight", {config_.input_vocab_size, d});
+  positions_ = weights.Floats("pos_emb.pos_emb.weight", {config_.max_position_embeddings, d});
   for (int i = 0; i < config_.num_hidden_layers; ++i) ReadLayer(weights, i, options.precision);
-  final_norm_ = Floats(weights, "final_ln.weight", d, 0);
+  final_norm_ = weights.Floats("final_ln.weight", {d});
   ReadHeads(weights);
 }
 
@@ -70,23 +47,23 @@ void Model::ReadLayer(const io::StateDict& weights, int index, nn::Precision pre
   const int64_t d = config_.hidden_size;
   const int64_t f = config_.intermediate_size;
   const int64_t kv = int64_t{config_.kv_heads()} * config_.head_width();
-  const auto read = [&](const std::string& name, int64_t rows, int64_t columns) {
-    return Floats(weights, block + name, rows, columns);
+  const auto read = [&](const std::string& name, const std::vector<int64_t>& shape) {
+    return weights.Floats(block + name, shape);
   };
-  std::vector<float> qkv = read("attn.wq.weight", d, d);
-  Append(qkv, read("attn.wk.weight", kv, d));
-  Append(qkv, read("attn.wv.weight", kv, d));
-  const std::vector<float> output = read("attn.wo.weight", d, d);
+  std::vector<float> qkv = read("attn.wq.weight", {d, d});
+  Append(qkv, read("attn.wk.weight", {kv, d}));
+  Append(qkv, read("attn.wv.weight", {kv, d}));
+  const std::vector<float> output = read("attn.wo.weight", {d, d});
   const nn::AlignedArray<float> gate_up = nn::InterleaveSwiGlu(
-      read("mlp.w_gate.weight", f, d), read("mlp.w_up.weight", f, d), f, d, precision);
-  const std::vector<float> down = read("mlp.w_down.weight", d, f);
+      read("mlp.w_gate.weight", {f, d}), read("mlp.w_up.weight", {f, d}), f, d, precision);
+  const std::vector<float> down = read("mlp.w_down.weight", {d, f});
   const auto linear = [&](std::span<const float> weight, int64_t outputs, int64_t inputs) {
     return nn::Linear({.weight = weight, .outputs = outputs, .inputs = inputs, .coarse = true},
                       precision);
   };
   hidden_columns_ = nn::SwiGluOutputs(f, precision) / 2;
-  layers_.push_back({.attention_norm = read("attn_norm.weight", d, 0),
-                     .mlp_norm = read("mlp_norm.weight", d, 0),
+  layers_.push_back({.attention_norm = read("attn_norm.weight", {d}),
+                     .mlp_norm = read("mlp_norm.weight", {d}),
                      .qkv = index == 0 ? nn::Linear() : linear(qkv, d + 2 * kv, d),
                      .output = linear(output, d, d),
                      .gate_up = linear({gate_up.data(), static_cast<size_t>(gate_up.size())},
@@ -120,13 +97,13 @@ void Model::ReadHeads(const io::StateDict& weights) {
   std::vector<float> weight;
   std::vector<float> bias;
   if (config_.head_type == HeadType::kActionPolicy) {
-    weight = Floats(weights, "policy_head.weight", 4, d);
-    bias = Floats(weights, "policy_head.bias", 4, 0);
+    weight = weights.Floats("policy_head.weight", {4, d});
+    bias = weights.Floats("policy_head.bias", {4});
   } else {
     for (int move = 0; move < 4; ++move) {
       const std::string head = fmt::format("ev_heads.{}.", move);
-      Append(weight, Floats(weights, head + "weight", config_.bins(), d));
-      Append(bias, Floats(weights, head + "bias", config_.bins(), 0));
+      Append(weight, weights.Floats(head + "weight", {config_.bins(), d}));
+      Append(bias, weights.Floats(head + "bias", {config_.bins()}));
     }
   }
   const auto answers = static_cast<int64_t>(bias.size());
