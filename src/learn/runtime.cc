@@ -8,9 +8,11 @@
 #include <malloc.h>
 #endif
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -36,6 +38,29 @@ GetOpenBlasThreads FindOpenBlasThreads() {
   static const auto found =
       reinterpret_cast<GetOpenBlasThreads>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
   return found;
+}
+
+// The processor that OpenBLAS has chosen its kernels for; empty without OpenBLAS.
+std::string OpenBlasKernels() {
+  using GetCoreName = const char* (*)();
+  const auto get = reinterpret_cast<GetCoreName>(dlsym(RTLD_DEFAULT, "openblas_get_corename"));
+  return get == nullptr ? "" : get();
+}
+
+Instructions ThisProcessor() {
+#if defined(__x86_64__)
+  return {
+      .avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0,
+      .avx512 = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+                __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0};
+#else
+  return {};
+#endif
+}
+
+// Whether the variable was not set before.
+bool SetIfMissing(const char* variable, const std::string& value) {
+  return std::getenv(variable) == nullptr && setenv(variable, value.c_str(), 0) == 0;
 }
 
 double MeasureMatmul() {
@@ -83,10 +108,24 @@ void SetThreads(int threads) {
   if (const auto set = FindOpenBlas()) set(threads);
 }
 
-void WaitPassively(char** argv) {
-  constexpr const char* kVariable = "OMP_WAIT_POLICY";
-  if (std::getenv(kVariable) != nullptr || setenv(kVariable, "passive", 0) != 0) return;
+void StartWell(char** argv) {
+  bool changed = SetIfMissing("OMP_WAIT_POLICY", "passive");
+  if (const auto kernels = BetterKernels(OpenBlasKernels(), ThisProcessor())) {
+    changed |= SetIfMissing("OPENBLAS_CORETYPE", *kernels);
+  }
+  if (!changed) return;
   execv("/proc/self/exe", argv);  // Comes back only when it fails, and then we are merely slower.
+}
+
+std::optional<std::string> BetterKernels(std::string_view chosen, Instructions instructions) {
+  // Those from before AVX: what OpenBLAS takes for a processor that is newer than itself.
+  static constexpr std::string_view kOld[] = {"Katmai", "Coppermine", "Northwood", "Prescott",
+                                              "Banias", "Core2",      "Penryn",    "Dunnington",
+                                              "Atom",   "Nano",       "Nehalem"};
+  if (std::find(std::begin(kOld), std::end(kOld), chosen) == std::end(kOld)) return std::nullopt;
+  if (instructions.avx512) return "SkylakeX";
+  if (instructions.avx2) return "Haswell";
+  return std::nullopt;
 }
 
 void KeepFreedMemory() {
@@ -115,6 +154,7 @@ RuntimeReport InspectRuntime() {
   report.matrix_library = FindOpenBlas() != nullptr ? "openblas"
                           : at::hasMKL()            ? "mkl"
                                                     : "reference";
+  report.kernels = OpenBlasKernels();
   report.threads = at::get_num_threads();
   report.cuda_devices = static_cast<int>(torch::cuda::device_count());
   report.matmul_gflops = MeasureMatmul();

@@ -3,7 +3,9 @@
 // default: both show here before they show as a slow training run.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace kibitz::learn {
 
@@ -11,11 +13,22 @@ namespace kibitz::learn {
 // Call before the first operation.
 void SetThreads(int threads);
 
-// Starts the program anew with OMP_WAIT_POLICY=passive unless the variable is set: OpenMP reads it
-// before main. Its threads would otherwise spin while they wait and, on a machine with other work,
-// hold up each other (measured: 7 times slower beside a compiler). First thing in main; returns
-// when there is nothing to do.
-void WaitPassively(char** argv);
+// Starts the program anew with two variables that libraries read before main, unless they are set:
+// - OMP_WAIT_POLICY=passive. OpenMP's threads would otherwise spin while they wait and, on a
+// machine
+//   with other work, hold up each other (measured: 7 times slower beside a compiler).
+// - OPENBLAS_CORETYPE, where OpenBLAS does not know the processor and falls back to the kernels of
+//   an old one (measured: 5 times slower; see BetterKernels).
+// First thing in main; returns when there is nothing to do.
+void StartWell(char** argv);
+
+// What this processor can do that OpenBLAS has kernels for.
+struct Instructions {
+  bool avx2 = false;    // With FMA.
+  bool avx512 = false;  // F, BW, DQ and VL.
+};
+// The kernels to ask for when OpenBLAS chose those called `chosen`: nothing where they are good.
+std::optional<std::string> BetterKernels(std::string_view chosen, Instructions instructions);
 
 // Keeps freed memory in the process for the next step, which wants blocks of the same sizes:
 // getting them from the kernel each time took a third of a training step. Nothing where the C
@@ -40,6 +53,7 @@ class OneThreadPerProduct {
 struct RuntimeReport {
   std::string torch_version;
   std::string matrix_library;  // "openblas", "mkl", ..., as torch was built or is linked.
+  std::string kernels;         // Of OpenBLAS: the processor they are made for; or nothing.
   int threads = 0;
   int cuda_devices = 0;
   double matmul_gflops = 0;  // f32 matrix product on the CPU with these threads.

@@ -15,6 +15,7 @@ int Run(const TrainCheckOptions& options, const Context& context) {
   if (context.json) {
     PrintJson({{"torch", report.torch_version},
                {"matrix_library", report.matrix_library},
+               {"kernels", report.kernels},
                {"threads", report.threads},
                {"cuda_devices", report.cuda_devices},
                {"matmul_gflops", report.matmul_gflops},
@@ -22,8 +23,10 @@ int Run(const TrainCheckOptions& options, const Context& context) {
                {"good", good}});
     return good ? 0 : 1;
   }
-  fmt::print("torch {} with {}, {} threads, {} CUDA devices\n", report.torch_version,
-             report.matrix_library, report.threads, report.cuda_devices);
+  const std::string kernels =
+      report.kernels.empty() ? "" : fmt::format(" ({} kernels)", report.kernels);
+  fmt::print("torch {} with {}{}, {} threads, {} CUDA devices\n", report.torch_version,
+             report.matrix_library, kernels, report.threads, report.cuda_devices);
   fmt::print("matrix product {:.1f} GFLOP/s, {:.0f} times a plain loop\n", report.matmul_gflops,
              report.matmul_gflops / report.plain_gflops);
   fmt::print("{}\n", good ? "good" : "slow: install libopenblas-dev and check again");
