@@ -65,6 +65,26 @@ TEST(Twenty48Cli, GamesDoNotDependOnThreadsAndGoOn) {
   EXPECT_EQ(StepsIn(folder.File("three")), StepsIn(folder.File("one")));
 }
 
+TEST(Twenty48Cli, AnOracleLooksOnAsAStudentPlays) {
+  const TempFolder folder;
+  const std::string model = GoldenPath("twenty48/model/action_policy");
+  const auto generate = [&](const std::string& out, const std::string& games,
+                            const std::string& threads) {
+    return Answer({"generate", "--games", games, "--depth", "1", "--student", model, "--explore",
+                   "0.1", "--temperature", "0.5", "--max-moves", "120", "--out", folder.File(out),
+                   "--threads", threads});
+  };
+  EXPECT_EQ(generate("one", "6", "1")["games"], 6);
+  EXPECT_EQ(generate("two", "2", "2")["games"], 2);
+  EXPECT_EQ(generate("two", "6", "2")["kept"], 2);
+  EXPECT_EQ(StepsIn(folder.File("one")), StepsIn(folder.File("two")));
+  EXPECT_GT(Answer({"pack", folder.File("one"), "--out", folder.File("pack")})["rows"], 100);
+  // The oracle itself plays other games.
+  Answer({"generate", "--games", "6", "--depth", "1", "--max-moves", "120", "--out",
+          folder.File("own"), "--threads", "1"});
+  EXPECT_NE(StepsIn(folder.File("own")), StepsIn(folder.File("one")));
+}
+
 TEST(Twenty48Cli, PacksMergesAndInspects) {
   const TempFolder folder;
   const json packed = Answer({"pack", GoldenPath("twenty48/raws"), "--out", folder.File("a")});

@@ -15,6 +15,7 @@
 #include "cli/json_output.h"
 #include "cli/twenty48_judge.h"
 #include "oracles/self_play.h"
+#include "students/twenty48/play/taught_games.h"
 
 namespace kibitz::cli {
 namespace {
@@ -29,7 +30,11 @@ struct GenerateOptions {
   int64_t first = 0;
   std::string out;
   std::string tables;
+  std::string student;
+  double temperature = 0;
   int threads = 0;
+
+  int Threads() const { return threads == 0 ? HardwareThreads() : threads; }
 };
 
 Fields FieldsOf(GenerateOptions& options) {
@@ -41,6 +46,12 @@ Fields FieldsOf(GenerateOptions& options) {
   fields.Add("tables", options.tables,
              "judge of boards: the file of an n-tuple network, 'snake', or 'heuristic'",
              {.metavar = "FILE"});
+  fields.Add("student", options.student,
+             "network that makes the moves: a checkpoint, or a model's folder; the oracle's are "
+             "recorded",
+             {.metavar = "PATH"});
+  fields.Add("temperature", options.temperature, "of the student's moves; 0: its best",
+             {.min = 0, .max = 100});
   fields.Add("threads", options.threads, "games played at a time; 0: one a core",
              {.min = 0, .max = 1024});
   fields.AddAll(FieldsOf(options.play));
@@ -56,40 +67,57 @@ RawMeta Plan(const GenerateOptions& options, int64_t index) {
   return meta;
 }
 
+// The games that are not in the folder yet.
+std::vector<int64_t> Missing(const GenerateOptions& options) {
+  std::vector<int64_t> numbers;
+  for (int64_t index = options.first; index < options.first + options.games; ++index) {
+    const std::string name = oracles::RawGameName(Plan(options, index));
+    if (!fs::exists(options.out + "/" + name + ".meta.json")) numbers.push_back(index);
+  }
+  return numbers;
+}
+
 struct Totals {
   std::atomic<int64_t> games{0};
   std::atomic<int64_t> moves{0};
   std::atomic<int64_t> score{0};
-  std::atomic<int64_t> kept{0};
 };
 
-void PlayAll(const GenerateOptions& options, Totals& totals) {
+void PlayAll(const GenerateOptions& options, const std::vector<int64_t>& numbers, Totals& totals) {
   const auto judge = OpenJudge(options.tables);
-  ThreadPool pool(options.threads == 0 ? HardwareThreads() : options.threads);
   Progress progress("games", static_cast<uint64_t>(options.games));
-  pool.ParallelFor(static_cast<size_t>(options.games), [&](size_t i) {
-    const int64_t index = options.first + static_cast<int64_t>(i);
-    const std::string name = oracles::RawGameName(Plan(options, index));
-    if (fs::exists(options.out + "/" + name + ".meta.json")) {
-      ++totals.kept;
-    } else {
-      oracles::Expectimax search(*judge, options.play.search);
-      const RawGame game = oracles::PlayRawGame(search, options.play, index, options.out);
-      oracles::WriteRawGame(options.out, game);
-      ++totals.games;
-      totals.moves += game.meta.num_moves;
-      totals.score += game.meta.score;
-    }
+  progress.Add(static_cast<uint64_t>(options.games) - numbers.size());
+  const auto keep = [&](const RawGame& game) {
+    oracles::WriteRawGame(options.out, game);
+    ++totals.games;
+    totals.moves += game.meta.num_moves;
+    totals.score += game.meta.score;
     progress.Add(1);
-  });
+  };
+  if (options.student.empty()) {
+    ThreadPool pool(options.Threads());
+    pool.ParallelFor(numbers.size(), [&](size_t i) {
+      oracles::Expectimax search(*judge, options.play.search);
+      keep(oracles::PlayRawGame(search, options.play, numbers[i], options.out));
+    });
+  } else {
+    twenty48::Player player(options.student, {.model = {.precision = nn::Precision::kInt8,
+                                                        .threads = options.threads}});
+    PlayTaughtGames(
+        player, *judge,
+        {.play = options.play, .temperature = options.temperature, .threads = options.Threads()},
+        numbers, options.out, keep);
+  }
   progress.Finish();
 }
 
 int Run(const GenerateOptions& options, const Context& context) {
   fs::create_directories(options.out);
   const auto start = std::chrono::steady_clock::now();
+  const std::vector<int64_t> numbers = Missing(options);
+  const int64_t kept = options.games - std::ssize(numbers);
   Totals totals;
-  PlayAll(options, totals);
+  PlayAll(options, numbers, totals);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const double mean =
@@ -97,15 +125,14 @@ int Run(const GenerateOptions& options, const Context& context) {
   const double rate = static_cast<double>(totals.moves) / seconds;
   if (context.json) {
     PrintJson({{"games", totals.games.load()},
-               {"kept", totals.kept.load()},
+               {"kept", kept},
                {"moves", totals.moves.load()},
                {"mean_score", mean},
                {"moves_per_second", rate},
                {"folder", options.out}});
   } else {
     fmt::print("{} games played, {} were there; {} moves, mean score {:.0f}, {} moves/s\n",
-               totals.games.load(), totals.kept.load(), totals.moves.load(), mean,
-               HumanCount(rate));
+               totals.games.load(), kept, totals.moves.load(), mean, HumanCount(rate));
   }
   return 0;
 }
@@ -123,7 +150,9 @@ Command Twenty48Generate() {
                   "unit. A game\n"
                   "depends on the seed and its number, not on threads. After Ctrl-C the same "
                   "command goes\n"
-                  "on with the games that are missing.",
+                  "on with the games that are missing. With --student a network plays, and the "
+                  "records say\n"
+                  "what the oracle would have done: they teach it to go on from its own mistakes.",
        .example =
            "kibitz 2048 generate --games 500 --depth 2 --tables tables.safetensors --out raws"},
       Run);

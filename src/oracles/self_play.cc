@@ -53,6 +53,28 @@ Game PlayGame(Expectimax& search, const SelfPlayOptions& options, int64_t index,
   return game;
 }
 
+RawStep StepOf(uint32_t seed, const Game& before, const SearchResult& result) {
+  RawStep step{.seed = seed,
+               .step_index = static_cast<uint32_t>(before.moves),
+               .board = before.board,
+               .move = *result.best,
+               .branch_evs = {}};
+  for (size_t i = 0; i < 4; ++i) {
+    if (result.values[i]) step.branch_evs[i] = *result.values[i] / 1000;
+  }
+  step.valuation = *step.branch_evs[static_cast<size_t>(step.move)];
+  return step;
+}
+
+void TellGame(const Game& game, const std::string& folder, RawMeta& meta) {
+  meta.steps_file = folder + "/" + RawGameName(meta) + ".jsonl.gz";
+  meta.num_moves = game.moves;
+  meta.score = game.score;
+  meta.max_rank = game.board.MaxRank();
+  meta.max_tile = twenty48::TileOf(meta.max_rank);
+  meta.sum_tile = game.board.TileSum();
+}
+
 RawGame PlayRawGame(Expectimax& search, const SelfPlayOptions& options, int64_t index,
                     const std::string& folder) {
   const auto start = std::chrono::steady_clock::now();
@@ -63,23 +85,9 @@ RawGame PlayRawGame(Expectimax& search, const SelfPlayOptions& options, int64_t 
   meta.game_index = index;
   const Game game =
       PlayGame(search, options, index, [&](const Game& before, const SearchResult& result) {
-        RawStep step{.seed = meta.seed,
-                     .step_index = static_cast<uint32_t>(before.moves),
-                     .board = before.board,
-                     .move = *result.best,
-                     .branch_evs = {}};
-        for (size_t i = 0; i < 4; ++i) {
-          if (result.values[i]) step.branch_evs[i] = *result.values[i] / 1000;
-        }
-        step.valuation = *step.branch_evs[static_cast<size_t>(step.move)];
-        record.steps.push_back(std::move(step));
+        record.steps.push_back(StepOf(meta.seed, before, result));
       });
-  meta.steps_file = folder + "/" + RawGameName(meta) + ".jsonl.gz";
-  meta.num_moves = game.moves;
-  meta.score = game.score;
-  meta.max_rank = game.board.MaxRank();
-  meta.max_tile = twenty48::TileOf(meta.max_rank);
-  meta.sum_tile = game.board.TileSum();
+  TellGame(game, folder, meta);
   meta.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return record;
 }

@@ -32,7 +32,13 @@ using StepUser = std::function<void(const twenty48::Game& before, const SearchRe
 twenty48::Game PlayGame(Expectimax& search, const SelfPlayOptions& options, int64_t index,
                         const StepUser& use);
 
-// The same as a record; values are in thousands.
+// A line of a record: what the oracle thinks of a board that has a legal move. Values are in
+// thousands.
+RawStep StepOf(uint32_t seed, const twenty48::Game& before, const SearchResult& result);
+// Writes into the figures of a record what the game came to.
+void TellGame(const twenty48::Game& game, const std::string& folder, RawMeta& meta);
+
+// A game of PlayGame as a record.
 RawGame PlayRawGame(Expectimax& search, const SelfPlayOptions& options, int64_t index,
                     const std::string& folder);
 

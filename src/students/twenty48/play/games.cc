@@ -6,31 +6,9 @@
 #include "base/interrupt.h"
 #include "base/thread_pool.h"
 #include "oracles/self_play.h"
+#include "students/twenty48/play/seat.h"
 
 namespace kibitz::twenty48 {
-namespace {
-
-// A game in progress with its own chance.
-struct Seat {
-  int64_t number = 0;
-  Game game;
-  Rng spawn;
-  Rng choice;
-};
-
-// The same stream as an oracle's game of that seed and number: both meet the same tiles.
-Seat Begin(const GamesOptions& options, int64_t number) {
-  const uint64_t seed = oracles::GameSeed(options.seed, number);
-  Seat seat{.number = number,
-            .game = {},
-            .spawn = Rng({.seed = seed, .purpose = Purpose("2048 spawn")}),
-            .choice = Rng({.seed = seed, .purpose = Purpose("2048 choice")})};
-  seat.game = Game::Start(seat.spawn);
-  return seat;
-}
-
-}  // namespace
-
 std::vector<Game> PlayGames(Player& player, const GamesOptions& options,
                             const ChoiceListener& see) {
   std::vector<Game> done(static_cast<size_t>(options.games));
@@ -39,7 +17,7 @@ std::vector<Game> PlayGames(Player& player, const GamesOptions& options,
   Progress progress("games", static_cast<uint64_t>(options.games));
   while (true) {
     while (next < options.games && std::ssize(seats) < options.side_by_side) {
-      seats.push_back(Begin(options, next++));
+      seats.push_back(Seat::Take(options.seed, next++));
     }
     if (seats.empty()) break;
     ThrowIfInterrupted();

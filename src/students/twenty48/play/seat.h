@@ -1,0 +1,30 @@
+// A game in progress among many, with its own chance.
+#pragma once
+
+#include <cstdint>
+
+#include "base/random.h"
+#include "games/twenty48/spawn.h"
+#include "oracles/self_play.h"
+
+namespace kibitz::twenty48 {
+
+struct Seat {
+  int64_t number = 0;
+  Game game;
+  Rng spawn;
+  Rng choice;
+
+  // The same tiles as an oracle's game of that seed and number.
+  static Seat Take(uint64_t seed, int64_t number) {
+    const uint64_t own = oracles::GameSeed(seed, number);
+    Seat seat{.number = number,
+              .game = {},
+              .spawn = Rng({.seed = own, .purpose = Purpose("2048 spawn")}),
+              .choice = Rng({.seed = own, .purpose = Purpose("2048 choice")})};
+    seat.game = Game::Start(seat.spawn);
+    return seat;
+  }
+};
+
+}  // namespace kibitz::twenty48
