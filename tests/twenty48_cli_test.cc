@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -157,6 +158,49 @@ TEST(Twenty48Cli, TheOracleLearnsAndGoesOn) {
 }
 
 #ifdef KIBITZ_HAS_TORCH
+TEST(Twenty48Cli, AGlanceGoesOnAsAGlanceAndAsTheWholeNetwork) {
+  const TempFolder folder;
+  const auto train = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"train", "--mode", "hard_move", "--dataset-dir",
+                                      GoldenPath("twenty48/pack")};
+    for (const auto& [name, value] :
+         std::map<std::string, std::string>{{"--checkpoint-dir", folder.path()},
+                                            {"--num-epochs", "0"},
+                                            {"--hidden-size", "64"},
+                                            {"--num-hidden-layers", "2"},
+                                            {"--num-attention-heads", "4"},
+                                            {"--intermediate-size", "280"},
+                                            {"--batch-size", "32"},
+                                            {"--validate-every-n-steps", "1"},
+                                            {"--val-run-pct", "0.4"},
+                                            {"--val-rows", "64"},
+                                            {"--threads", "1"}}) {
+      words.insert(words.end(), {name, value});
+    }
+    words.insert(words.end(), more.begin(), more.end());
+    return Answer(words);
+  };
+  const json first = train({"--run-name", "first", "--glance", "--max-steps", "5"});
+  const std::string weights = first["checkpoint"];
+  std::string whole;
+  const std::vector<std::string> still = {"--init",          weights, "--max-steps",    "1",
+                                          "--learning-rate", "0",     "--weight-decay", "0"};
+  for (const std::vector<std::string>& how :
+       {std::vector<std::string>{"--run-name", "again", "--glance"}, {"--run-name", "whole"}}) {
+    auto words = still;
+    words.insert(words.end(), how.begin(), how.end());
+    const json then = train(words);
+    whole = then["checkpoint"];
+    EXPECT_NEAR(then["validation"]["total_loss"].get<double>(),
+                first["validation"]["total_loss"].get<double>(), 1e-4);
+  }
+  // Both play the same games.
+  const json glance = Answer({"eval", "--model", weights, "--games", "8"});
+  const json network = Answer({"eval", "--model", whole, "--games", "8"});
+  EXPECT_GT(glance["mean_score"], 0);
+  EXPECT_EQ(glance["mean_score"], network["mean_score"]);
+}
+
 TEST(Twenty48Cli, TrainsResumesExportsAndPlays) {
   const TempFolder folder;
   const auto train = [&](const std::string& name, const std::string& mode,

@@ -20,7 +20,7 @@ struct TrainOptions {
   // model.safetensors. Its config gives the sizes; the head may be of the other kind.
   std::string init;
   // Teaches what the network can do at a glance (net/glance.h), at a fortieth of the work; `init`
-  // of another run goes on from there with the whole network.
+  // of another run goes on from there, at a glance or with the whole network.
   bool glance = false;
   TargetOptions target;
   BinningOptions binning;

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "learn/weights.h"
+#include "students/twenty48/glance_layout.h"
 
 namespace kibitz::twenty48 {
 namespace {
@@ -11,17 +12,13 @@ namespace {
 using torch::Tensor;
 using torch::indexing::Slice;
 
-constexpr int64_t kRanks = 17;
-constexpr int64_t kCells = 16;
-// How a row of the encoder is divided: one number for each rank, one for each cell, then the tile's
-// and the board's.
-constexpr int64_t kTileFrom = kRanks + kCells;
-constexpr double kMark = 1.5;  // Of the rank and of the cell that a row is about.
-constexpr double kLength = 8;  // Of every tile's vector.
-constexpr double kOpen = 4;    // What a gate of the first layer is given in its cell.
-
-// The squares of a row that are the same for all tiles.
-constexpr double kFixedSquares = 2 * kMark * kMark + kLength * kLength;
+constexpr int64_t kRanks = GlanceLayout::kRanks;
+constexpr int64_t kCells = GlanceLayout::kCells;
+constexpr int64_t kTileFrom = GlanceLayout::kTileFrom;
+constexpr double kMark = GlanceLayout::kMark;
+constexpr double kLength = GlanceLayout::kLength;
+constexpr double kFixedSquares = GlanceLayout::kFixedSquares;
+constexpr double kOpen = 4;  // What a gate of the first layer is given in its cell.
 
 torch::nn::Linear Matrix(int64_t from, int64_t to) {
   return torch::nn::Linear(torch::nn::LinearOptions(from, to).bias(false));

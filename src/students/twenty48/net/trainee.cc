@@ -1,5 +1,8 @@
 #include "students/twenty48/net/trainee.h"
 
+#include "io/state_dict.h"
+#include "learn/weights.h"
+
 namespace kibitz::twenty48 {
 
 using torch::Tensor;
@@ -12,10 +15,12 @@ Twenty48Trainee::Twenty48Trainee(const TrainOptions& options)
       net_(options_.model) {
   InitEncoder(net_, options_.training.seed);
   if (!options_.init.empty()) LoadWeightsInto(net_, options_.init);
-  if (options_.glance) {
-    glance_ = Glance(options_.model);
-    InitGlance(glance_, options_.training.seed);
-  }
+  if (!options_.glance) return;
+  glance_ = Glance(options_.model);
+  InitGlance(glance_, options_.training.seed);
+  if (options_.init.empty()) return;
+  const io::StateDict weights = io::StateDict::Read(options_.init);
+  learn::LoadWeights(*glance_, weights, weights.place());
 }
 
 torch::nn::Module& Twenty48Trainee::module() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "io/state_dict.h"
 #include "nn/block_attention.h"
@@ -34,6 +35,10 @@ void Append(std::vector<float>& to, const std::vector<float>& more) {
 Model::Model(const std::string& path, const ModelOptions& options)
     : config_(ReadConfig(path)), team_(options.threads) {
   const io::StateDict weights = io::StateDict::Read(path);
+  if (GlanceModel::Holds(weights)) {
+    glance_ = std::make_unique<GlanceModel>(weights, config_);
+    return;
+  }
   const int64_t d = config_.hidden_size;
   tokens_ = weights.Floats("tok_emb.weight", {config_.input_vocab_size, d});
   positions_ = weights.Floats("pos_emb.pos_emb.weight", {config_.max_position_embeddings, d});
@@ -111,7 +116,10 @@ void Model::ReadHeads(const io::StateDict& weights) {
                       nn::Precision::kF32);
 }
 
+int64_t Model::answers() const { return glance_ ? glance_->answers() : heads_.outputs(); }
+
 size_t Model::memory_bytes() const {
+  if (glance_) return glance_->memory_bytes();
   size_t bytes = heads_.memory_bytes() + static_cast<size_t>(first_.size()) * sizeof(float);
   for (const Layer& layer : layers_) {
     for (const nn::Linear* linear : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
@@ -229,6 +237,7 @@ void Model::ForChunks(std::span<const Board> boards,
 }
 
 void Model::Hidden(std::span<const Board> boards, float* hidden) {
+  CHECK(!glance_);
   const int64_t d = config_.hidden_size;
   ForChunks(boards, [&](std::span<const Board> some, int64_t begin, Workspace& space) {
     RunLayers(some, space);
@@ -240,6 +249,7 @@ void Model::Hidden(std::span<const Board> boards, float* hidden) {
 }
 
 void Model::Answer(std::span<const Board> boards, float* logits) {
+  if (glance_) return glance_->Answer(team_, boards, logits);
   const int64_t d = config_.hidden_size;
   const auto epsilon = static_cast<float>(config_.layer_norm_eps);
   ForChunks(boards, [&](std::span<const Board> some, int64_t begin, Workspace& space) {

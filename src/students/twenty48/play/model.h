@@ -19,10 +19,7 @@
 #include "nn/precision.h"
 #include "nn/team.h"
 #include "students/twenty48/net_config.h"
-
-namespace kibitz::io {
-class StateDict;
-}
+#include "students/twenty48/play/glance_model.h"
 
 namespace kibitz::twenty48 {
 
@@ -33,19 +30,19 @@ struct ModelOptions {
 
 class Model {
  public:
-  // A .pt checkpoint, a .safetensors file with config.json beside it, or the folder of both. Throws
-  // Error.
+  // A .pt checkpoint, a .safetensors file with config.json beside it, or the folder of both. What
+  // was taught at a glance plays as it is, in f32. Throws Error.
   Model(const std::string& path, const ModelOptions& options);
 
   const NetConfig& config() const { return config_; }
   int threads() const { return team_.size(); }
-  int64_t answers() const { return heads_.outputs(); }
+  int64_t answers() const;
   // Of packed weights.
   size_t memory_bytes() const;
 
   // The heads' logits, (B, A): move by move, bins of a move side by side. One call at a time.
   void Answer(std::span<const Board> boards, float* logits);
-  // After the final norm, (B, 16, D): for tests.
+  // After the final norm, (B, 16, D): for tests. Not of what was taught at a glance.
   void Hidden(std::span<const Board> boards, float* hidden);
 
  private:
@@ -86,9 +83,10 @@ class Model {
 
   NetConfig config_;
   nn::Team team_;
-  std::vector<float> tokens_;      // (vocabulary, D)
-  std::vector<float> positions_;   // (16, D)
-  nn::AlignedArray<float> first_;  // (vocabulary, 16, D + 2 kv): the first layer's qkv.
+  std::unique_ptr<GlanceModel> glance_;  // Where the file holds one; then nothing below is used.
+  std::vector<float> tokens_;            // (vocabulary, D)
+  std::vector<float> positions_;         // (16, D)
+  nn::AlignedArray<float> first_;        // (vocabulary, 16, D + 2 kv): the first layer's qkv.
   std::vector<Layer> layers_;
   std::vector<float> final_norm_;
   nn::Linear heads_;  // In f32: they are small, and say the last word.

@@ -21,7 +21,7 @@ namespace kibitz::twenty48 {
 struct TaughtOptions {
   oracles::SelfPlayOptions play;
   double temperature = 0;  // Of the student's moves; 0: its best.
-  int side_by_side = 500;  // Games that are played at a time.
+  int side_by_side = 64;   // Games that are played at a time; those under way are lost at a kill.
   int threads = 1;         // Of the oracle.
 };
 
