@@ -130,8 +130,8 @@ void BenchSearch(Bench& bench, const std::vector<Position>& positions) {
 
 twenty48::NetConfig SmallConfig() {
   twenty48::NetConfig config;  // As configs/twenty48/small-*.toml have it.
-  config.hidden_size = 256;
-  config.num_hidden_layers = 2;
+  config.hidden_size = 224;
+  config.num_hidden_layers = 3;
   config.num_attention_heads = 8;
   config.num_key_value_heads = 4;
   config.intermediate_size = 384;
@@ -173,7 +173,7 @@ void BenchPlay(Bench& bench, Encoder& net, const std::vector<Position>& position
         });
     const bool int8 = precision == nn::Precision::kInt8;
     bench.Report(
-        {.name = fmt::format("play 0.99M parameters, 500 boards, {}", int8 ? "int8" : "f32"),
+        {.name = fmt::format("play 1.25M parameters, 500 boards, {}", int8 ? "int8" : "f32"),
          .value = static_cast<double>(count) / seconds.first,
          .unit = "boards/s",
          .yardstick = static_cast<double>(count) / seconds.second,
@@ -211,7 +211,7 @@ void BenchTraining(Bench& bench, Encoder& net, const std::vector<Position>& posi
   if (std::abs(losses[0] - losses[1]) > 1e-4) bench.Fail("the two forms' losses differ");
   Signature signature;
   signature.Add(static_cast<uint64_t>(losses[0] * 1e4));
-  bench.Report({.name = "training step 0.99M parameters, 256 boards",
+  bench.Report({.name = "training step 1.25M parameters, 256 boards",
                 .value = static_cast<double>(count) / seconds.first,
                 .unit = "samples/s",
                 .yardstick = static_cast<double>(count) / seconds.second,
