@@ -186,7 +186,7 @@ void MeasureTraining(Bench& bench, const policy::Dataset& data, const policy::Sa
 
 int main(int argc, char** argv) {
   using namespace kibitz;
-  learn::WaitPassively(argv);
+  learn::SetUpLibraries(argv);
   learn::KeepFreedMemory();
   bench::Bench bench("policy", argc, argv);
   SetLogLevel(LogLevel::kSilent);

@@ -289,7 +289,7 @@ void MeasurePredict(Bench& bench, Player& f32, Player& int8, PlainNet& net,
 }
 
 int Run(int argc, char** argv) {
-  learn::WaitPassively(argv);
+  learn::SetUpLibraries(argv);
   Bench bench("think", argc, argv);
   const int threads = HardwareThreads();
   learn::SetThreads(threads);

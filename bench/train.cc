@@ -224,7 +224,7 @@ void BenchSteps(Bench& bench, const Size& size, DecoderNet& net, double ratio, d
 }
 
 int Main(int argc, char** argv) {
-  learn::WaitPassively(argv);
+  learn::SetUpLibraries(argv);
   Bench bench("train", argc, argv);
   learn::KeepFreedMemory();
   learn::SetThreads(0);

@@ -221,7 +221,7 @@ void BenchTraining(Bench& bench, Encoder& net, const std::vector<Position>& posi
 }
 
 int Main(int argc, char** argv) {
-  learn::WaitPassively(argv);
+  learn::SetUpLibraries(argv);
   Bench bench("twenty48", argc, argv);
   learn::KeepFreedMemory();
   learn::SetThreads(0);

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -36,6 +37,26 @@ GetOpenBlasThreads FindOpenBlasThreads() {
   static const auto found =
       reinterpret_cast<GetOpenBlasThreads>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
   return found;
+}
+
+// The OpenBLAS kernels that suit this processor, where the library did not find out by itself.
+const char* BetterCore() {
+#if defined(__x86_64__)
+  const auto name =
+      reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_corename"));
+  if (name == nullptr || std::string_view(name()) != "Prescott") return nullptr;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
+    return "SkylakeX";
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
+#endif
+  return nullptr;
+}
+
+// Whether it was done.
+bool SetUnlessSet(const char* variable, const char* value) {
+  return std::getenv(variable) == nullptr && setenv(variable, value, 0) == 0;
 }
 
 double MeasureMatmul() {
@@ -83,9 +104,10 @@ void SetThreads(int threads) {
   if (const auto set = FindOpenBlas()) set(threads);
 }
 
-void WaitPassively(char** argv) {
-  constexpr const char* kVariable = "OMP_WAIT_POLICY";
-  if (std::getenv(kVariable) != nullptr || setenv(kVariable, "passive", 0) != 0) return;
+void SetUpLibraries(char** argv) {
+  bool changed = SetUnlessSet("OMP_WAIT_POLICY", "passive");
+  if (const char* core = BetterCore()) changed |= SetUnlessSet("OPENBLAS_CORETYPE", core);
+  if (!changed) return;
   execv("/proc/self/exe", argv);  // Comes back only when it fails, and then we are merely slower.
 }
 

@@ -11,11 +11,14 @@ namespace kibitz::learn {
 // Call before the first operation.
 void SetThreads(int threads);
 
-// Starts the program anew with OMP_WAIT_POLICY=passive unless the variable is set: OpenMP reads it
-// before main. Its threads would otherwise spin while they wait and, on a machine with other work,
-// hold up each other (measured: 7 times slower beside a compiler). First thing in main; returns
-// when there is nothing to do.
-void WaitPassively(char** argv);
+// Starts the program anew with variables that libraries read before main, unless they are set.
+// First thing in main; returns when there is nothing to do.
+//   OMP_WAIT_POLICY=passive: OpenMP's threads would otherwise spin while they wait and, on a
+//   machine
+// with other work, hold up each other (measured: 7 times slower beside a compiler).
+//   OPENBLAS_CORETYPE: OpenBLAS takes a processor younger than itself for a Prescott of 2004 and
+// multiplies without AVX (measured on model 207: a training step at half the speed).
+void SetUpLibraries(char** argv);
 
 // Keeps freed memory in the process for the next step, which wants blocks of the same sizes:
 // getting them from the kernel each time took a third of a training step. Nothing where the C

@@ -6,7 +6,7 @@
 #include "learn/runtime.h"
 
 int main(int argc, char** argv) {
-  kibitz::learn::WaitPassively(argv);
+  kibitz::learn::SetUpLibraries(argv);
   kibitz::learn::KeepFreedMemory();
   const std::vector<std::string> words(argv + 1, argv + argc);
   const std::vector<kibitz::cli::Command> commands = {
