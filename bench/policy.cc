@@ -1,5 +1,6 @@
-// How fast the policy's batches come out of packed rows, and how fast it learns from them beside a
-// plain libtorch loop: channels before squares, labels written out, torch's own AdamW.
+// How fast the policy's batches come out of packed rows, how fast it learns from them beside a
+// plain libtorch loop (channels before squares, labels written out, torch's own AdamW), and how
+// fast it answers without torch beside the plain form.
 #include <fmt/format.h>
 #include <torch/torch.h>
 
@@ -10,15 +11,19 @@
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "bench/bench.h"
+#include "io/safetensors.h"
 #include "learn/adamw.h"
 #include "learn/runtime.h"
 #include "learn/weights.h"
 #include "students/policy/batches.h"
 #include "students/policy/net/loss.h"
 #include "students/policy/net/policy_net.h"
+#include "students/policy/planes.h"
+#include "students/policy/play/model.h"
 #include "students/policy/precompute.h"
 #include "tests/support/policy_rows.h"
 
@@ -33,8 +38,8 @@ constexpr int kBatch = 256;
 
 // Made once; the name tells what is in it.
 std::string MakeData(Bench& bench) {
-  const std::string stem = fmt::format("{}/evaluations-v1-{}", MadeDataFolder(), kRows);
-  const std::string data = fmt::format("{}/policy-v1-{}", MadeDataFolder(), kRows);
+  const std::string stem = fmt::format("{}/evaluations-v2-{}", MadeDataFolder(), kRows);
+  const std::string data = fmt::format("{}/policy-v2-{}", MadeDataFolder(), kRows);
   if (!policy::Manifest::Exists(data)) {
     bench.Say(fmt::format("making a data set of {} rows in {} once", kRows, data));
     if (!fs::exists(stem + ".parquet")) {
@@ -181,6 +186,54 @@ void MeasureTraining(Bench& bench, const policy::Dataset& data, const policy::Sa
       fmt::format("  processor time of the plain loop by ours: {:.2f}", cpu_plain / cpu_ours));
 }
 
+// The network as a folder that the runtime without torch reads.
+std::string WriteModel(policy::NetModule& net) {
+  const std::string folder = MadeDataFolder() + "/policy-model";
+  fs::create_directories(folder);
+  policy::NetConfig config = net.config;
+  WriteFileAtomically(folder + "/config.json", policy::FieldsOf(config).ToTree().dump());
+  io::WriteSafetensors(folder + "/model.safetensors", {learn::WeightsOf(net)});
+  return folder;
+}
+
+// Many positions at a time, from packed positions to logits; in turns, the best round of each.
+void MeasureAnswers(Bench& bench, const policy::SplitData& data, const policy::NetConfig& config) {
+  constexpr size_t kPositions = 1024;
+  const policy::PolicyNet net = policy::MakeNet(config);
+  learn::InitWeights(*net, 3);
+  policy::Model model(WriteModel(*net), {});
+  std::vector<policy::PackedPosition> positions;
+  std::vector<policy::Analysis> scratch;
+  for (uint64_t i = 0; i < kPositions; ++i) positions.push_back(data.At(i, scratch).position);
+  const torch::NoGradGuard no_grad;
+  torch::Tensor plain;
+  torch::Tensor ours = torch::empty({kPositions, config.num_moves});
+  const auto answer_plainly = [&] {
+    torch::Tensor inputs = torch::empty({kPositions, config.Inputs()});
+    for (size_t i = 0; i < kPositions; ++i) {
+      policy::WriteChannels(positions[i], config.flip_board,
+                            inputs[static_cast<int64_t>(i)].data_ptr<float>());
+    }
+    plain = net->Logits(inputs, policy::Form::kPlain);
+  };
+  double best_plain = 0;
+  double best_ours = 0;
+  for (int round = 0; round < (bench.quick() ? 5 : 15); ++round) {
+    best_plain = std::max(best_plain, kPositions / SecondsOf(answer_plainly));
+    best_ours =
+        std::max(best_ours,
+                 kPositions / SecondsOf([&] { model.Answer(positions, ours.data_ptr<float>()); }));
+  }
+  if ((plain - ours).abs().max().item<double>() > 1e-4) bench.Fail("the two answer differently");
+  bench.Report({.name = fmt::format("answers, {} channels, {} blocks", config.hidden_channels,
+                                    config.num_layers),
+                .value = best_ours,
+                .unit = "positions/s",
+                .yardstick = best_plain,
+                .yardstick_name = "plain libtorch",
+                .signature = static_cast<uint64_t>(config.hidden_channels)});
+}
+
 }  // namespace
 }  // namespace kibitz::bench
 
@@ -199,7 +252,9 @@ int main(int argc, char** argv) {
   config.flip_board = true;
   config.hidden_channels = 64;
   config.num_layers = 6;
+  const policy::SplitData& positions = data.split(policy::Split::kTrain);
   bench::MeasureTraining(bench, data, sets.train, config, 1.3);
+  bench::MeasureAnswers(bench, positions, config);
   if (!bench.quick()) {
     config.hidden_channels = 128;
     bench::MeasureTraining(bench, data, sets.train, config, 1.3);
@@ -207,5 +262,6 @@ int main(int argc, char** argv) {
   config.hidden_channels = 12;  // configs/policy/small.toml
   config.num_layers = 8;
   bench::MeasureTraining(bench, data, sets.train, config, std::nullopt);
+  bench::MeasureAnswers(bench, positions, config);
   return bench.Finish();
 }

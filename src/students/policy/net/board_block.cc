@@ -36,9 +36,9 @@ float* At(const Tensor& boards, int64_t board) {
   return boards.data_ptr<float>() + board * boards.stride(0);
 }
 // sums: (B, 2)
-NormSums* SumsAt(const Tensor& sums, int64_t board) {
-  static_assert(sizeof(NormSums) == 2 * sizeof(float));
-  return reinterpret_cast<NormSums*>(sums.data_ptr<float>()) + board;
+nn::NormSums* SumsAt(const Tensor& sums, int64_t board) {
+  static_assert(sizeof(nn::NormSums) == 2 * sizeof(float));
+  return reinterpret_cast<nn::NormSums*>(sums.data_ptr<float>()) + board;
 }
 
 // to = onto + gelu(z)
@@ -227,7 +227,7 @@ void TurnBack(const float* from, int64_t row, int64_t channels, float* to) {
 }
 
 // The norm behind the last block. What it points to must live as long.
-NormRows NormOf(const Tensor& weight, const Tensor& bias, int64_t count, double epsilon) {
+nn::NormRows NormOf(const Tensor& weight, const Tensor& bias, int64_t count, double epsilon) {
   return {.weight = weight.data_ptr<float>(),
           .bias = bias.defined() ? bias.data_ptr<float>() : nullptr,
           .size = weight.numel(),
@@ -243,14 +243,14 @@ struct FlattenFunction : torch::autograd::Function<FlattenFunction> {
     const Tensor bias = norm_bias.numel() == 0 ? Tensor() : BySquare(norm_bias);
     const int64_t boards = x.size(0);
     const int64_t numbers = norm_weight.numel();
-    const NormRows norm = NormOf(weight, bias, numbers, epsilon);
+    const nn::NormRows norm = NormOf(weight, bias, numbers, epsilon);
     const Tensor y = torch::empty({boards, numbers}, x.options());
     const Tensor sums = torch::empty({boards, 2}, x.options());
     learn::ForEachPiece(boards, kBoardsOfPiece, [&](int64_t begin, int64_t end) {
       std::vector<float> normed(static_cast<size_t>(norm.size));
       for (int64_t board = begin; board < end; ++board) {
-        *SumsAt(sums, board) = SumsOf(norm, At(x, board));
-        Normalise(norm, *SumsAt(sums, board), At(x, board), normed.data());
+        *SumsAt(sums, board) = nn::SumsOf(norm, At(x, board));
+        nn::Normalise(norm, *SumsAt(sums, board), At(x, board), normed.data());
         Turn(normed.data(), x.size(2), numbers / 64, At(y, board));
       }
     });
@@ -266,7 +266,7 @@ struct FlattenFunction : torch::autograd::Function<FlattenFunction> {
     const int64_t boards = x.size(0);
     const int64_t channels = dy.size(1) / 64;
     const bool has_bias = saved[3].defined();
-    const NormRows norm =
+    const nn::NormRows norm =
         NormOf(saved[2], saved[3], dy.size(1), ctx->saved_data["epsilon"].toDouble());
     const Tensor dx = torch::empty_like(x);
     const Tensor weights = torch::zeros({SharesOf(boards), norm.size}, x.options());
@@ -276,8 +276,8 @@ struct FlattenFunction : torch::autograd::Function<FlattenFunction> {
       ForEachPieceOf(share, boards, [&](int64_t begin, int64_t count) {
         for (int64_t board = begin; board < begin + count; ++board) {
           TurnBack(At(dy, board), x.size(2), channels, turned.data());
-          NormaliseBack(norm, *SumsAt(saved[1], board), At(x, board), turned.data(), nullptr,
-                        At(dx, board), {At(weights, share), At(biases, share)});
+          nn::NormaliseBack(norm, *SumsAt(saved[1], board), At(x, board), turned.data(), nullptr,
+                            At(dx, board), {At(weights, share), At(biases, share)});
         }
       });
     });

@@ -133,12 +133,12 @@ void BoardLayer::PrepareBack() {
 }
 
 // A board, normalised, to the taps of its four tiles.
-void BoardLayer::TransformInputs(int64_t board, const float* x, const NormSums& sums,
+void BoardLayer::TransformInputs(int64_t board, const float* x, const nn::NormSums& sums,
                                  LayerRoom& room) const {
   const int64_t row = PaddedBoard(inputs_);
   const float* from = x;
   if (norm_.weight != nullptr) {
-    Normalise(norm_, sums, x, room.board.data_ptr<float>());
+    nn::Normalise(norm_, sums, x, room.board.data_ptr<float>());
     from = room.board.data_ptr<float>();
   }
   float* taps = room.inputs.data_ptr<float>() + board * kBoardTiles * TileStep(row);
@@ -147,14 +147,14 @@ void BoardLayer::TransformInputs(int64_t board, const float* x, const NormSums& 
   }
 }
 
-void BoardLayer::Forward(int64_t boards, const float* x, NormSums* sums, float* z,
+void BoardLayer::Forward(int64_t boards, const float* x, nn::NormSums* sums, float* z,
                          LayerRoom& room) const {
   const int64_t in = PaddedBoard(inputs_);
   const int64_t out = PaddedBoard(outputs_);
   const int64_t tiles = boards * kBoardTiles;
   for (int64_t board = 0; board < boards; ++board) {
     const float* from = x + board * 64 * in;
-    if (norm_.weight != nullptr) sums[board] = SumsOf(norm_, from);
+    if (norm_.weight != nullptr) sums[board] = nn::SumsOf(norm_, from);
     TransformInputs(board, from, sums[board], room);
   }
   const float* products = room.outputs.data_ptr<float>();
@@ -254,9 +254,9 @@ void BoardLayer::Back(int64_t boards, const BackFrom& from, float* dx, LayerShar
     for (int64_t c = 0; c < row; c += kLanes) {
       nn::winograd::TransformInputBack(taps + c, TileStep(row), row, dnormed + c, row);
     }
-    NormaliseBack(norm_, from.sums[board], from.x + board * size, dnormed,
-                  from.onto == nullptr ? nullptr : from.onto + board * size, dx + board * size,
-                  {share.norm_weight, share.norm_bias});
+    nn::NormaliseBack(norm_, from.sums[board], from.x + board * size, dnormed,
+                      from.onto == nullptr ? nullptr : from.onto + board * size, dx + board * size,
+                      {share.norm_weight, share.norm_bias});
   }
 }
 

@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "nn/lanes.h"
-#include "students/policy/net/norm_rows.h"
+#include "nn/norm_rows.h"
 
 namespace kibitz::policy {
 
@@ -81,12 +81,12 @@ class BoardLayer {
  public:
   explicit BoardLayer(const LayerTensors& tensors);
 
-  void Forward(int64_t boards, const float* x, NormSums* sums, float* z, LayerRoom& room) const;
+  void Forward(int64_t boards, const float* x, nn::NormSums* sums, float* z, LayerRoom& room) const;
 
   // What the way back starts from.
   struct BackFrom {
-    const float* x = nullptr;        // As Forward got it ...
-    const NormSums* sums = nullptr;  // ... and left these.
+    const float* x = nullptr;            // As Forward got it ...
+    const nn::NormSums* sums = nullptr;  // ... and left these.
     const float* z = nullptr;
     const float* dy = nullptr;    // Gradient of gelu(z).
     const float* onto = nullptr;  // Added to dx; may be nothing.
@@ -98,13 +98,14 @@ class BoardLayer {
   void PrepareBack();
 
  private:
-  void TransformInputs(int64_t board, const float* x, const NormSums& sums, LayerRoom& room) const;
+  void TransformInputs(int64_t board, const float* x, const nn::NormSums& sums,
+                       LayerRoom& room) const;
   void TransformGradients(int64_t board, const BackFrom& from, float* bias, LayerRoom& room) const;
   void MultiplyBack(int64_t tiles, bool wants_dx, const LayerShare& share, LayerRoom& room) const;
 
   int64_t inputs_;
   int64_t outputs_;
-  NormRows norm_;
+  nn::NormRows norm_;
   torch::Tensor norm_weight_;  // (64, Ip)
   torch::Tensor norm_bias_;    // (64, Ip)
   torch::Tensor taps_;         // (36, I, Op)

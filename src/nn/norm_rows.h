@@ -1,11 +1,14 @@
-// A norm over all numbers of a board, forward and back, one board at a time. Channels are padded to
-// whole vectors; behind them x, weight and bias are 0, and what gradients say there means nothing.
-// Letters: N numbers of a board with the padding.
+// A norm over all numbers of a board, forward and back, one board at a time. Channels may be
+// padded; behind them x, weight and bias are 0, and what gradients say there means nothing.
+// Letters: N numbers of a board with the padding, a multiple of 2 * kLanes.
+//
+//   const NormRows norm = {.weight = w, .bias = b, .size = n, .count = n, .epsilon = 1e-5F};
+//   Normalise(norm, SumsOf(norm, x), x, y);
 #pragma once
 
 #include <cstdint>
 
-namespace kibitz::policy {
+namespace kibitz::nn {
 
 struct NormRows {
   const float* weight = nullptr;  // (N); nothing: there is no norm, what comes in goes out.
@@ -33,4 +36,4 @@ struct NormGradients {
 void NormaliseBack(const NormRows& norm, const NormSums& sums, const float* x, const float* dy,
                    const float* onto, float* dx, const NormGradients& gradients);
 
-}  // namespace kibitz::policy
+}  // namespace kibitz::nn

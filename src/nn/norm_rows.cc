@@ -1,19 +1,12 @@
-#include "students/policy/net/norm_rows.h"
+#include "nn/norm_rows.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "nn/lanes.h"
 
-namespace kibitz::policy {
+namespace kibitz::nn {
 namespace {
-
-using nn::kLanes;
-using nn::Lanes;
-using nn::Load;
-using nn::Spread;
-using nn::Store;
-using nn::Sum;
 
 float MeanOf(const NormRows& norm, const float* x) {
   Lanes even{};
@@ -88,4 +81,4 @@ void NormaliseBack(const NormRows& norm, const NormSums& sums, const float* x, c
   }
 }
 
-}  // namespace kibitz::policy
+}  // namespace kibitz::nn
