@@ -165,7 +165,8 @@ void MeasureTraining(Bench& bench, const policy::Dataset& data, const policy::Sa
     const double cpu_middle = CpuSeconds();
     const Timer timer;
     for (size_t i = 0; i < batches.size(); ++i) {
-      difference = std::max(difference, std::abs(ours.Step(batches[i]) - losses[i]));
+      const double loss = ours.Step(batches[i]);
+      if (round < 0) difference = std::max(difference, std::abs(loss - losses[i]));
     }
     if (round < 0) continue;
     best_plain = std::max(best_plain, steps * kBatch / plain_seconds);
@@ -173,7 +174,9 @@ void MeasureTraining(Bench& bench, const policy::Dataset& data, const policy::Sa
     cpu_plain += cpu_middle - cpu_start;
     cpu_ours += CpuSeconds() - cpu_middle;
   }
-  if (difference > 1e-2) bench.Fail("the two loops learn different things");
+  // Of the first steps: later on rounding alone drives them apart. Two plain loops whose weights
+  // differ by 1e-6 were 6e-5 apart after 4 steps and 1.3e-2 after 78 (128 channels).
+  if (difference > 1e-3) bench.Fail("the two loops learn different things");
   bench.Report({.name = fmt::format("training, {} channels, {} blocks", config.hidden_channels,
                                     config.num_layers),
                 .value = best_ours,

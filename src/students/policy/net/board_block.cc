@@ -16,7 +16,7 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Shares of a batch, each with sums of its own: enough threads for a training of such nets.
+// Shares of a batch on the way back, each with sums of its own: so many threads can work.
 constexpr int64_t kShares = 8;
 
 int64_t SharesOf(int64_t boards) {
@@ -59,12 +59,10 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
     Tensor z = torch::empty({boards, 64, row}, x.options());
     Tensor y = torch::empty_like(z);
     Tensor sums = torch::zeros({boards, 2}, x.options());
-    learn::ForEachTask(SharesOf(boards), [&](int64_t share) {
+    learn::ForEachPiece(boards, kBoardsOfPiece, [&](int64_t begin, int64_t end) {
       LayerRoom room(weight.size(1), weight.size(0));
-      ForEachPieceOf(share, boards, [&](int64_t begin, int64_t count) {
-        layer.Forward(count, At(x, begin), SumsAt(sums, begin), At(z, begin), room);
-        nn::ApplyGelu(At(z, begin), count * 64 * row, At(y, begin), false);
-      });
+      layer.Forward(end - begin, At(x, begin), SumsAt(sums, begin), At(z, begin), room);
+      nn::ApplyGelu(At(z, begin), (end - begin) * 64 * row, At(y, begin), false);
     });
     ctx->save_for_backward({x, z, sums, weight, bias});
     return y;
@@ -130,15 +128,14 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     const Tensor y = torch::empty_like(x);
     const Tensor sums1 = torch::empty({boards, 2}, x.options());
     const Tensor sums2 = torch::empty({boards, 2}, x.options());
-    learn::ForEachTask(SharesOf(boards), [&](int64_t share) {
+    learn::ForEachPiece(boards, kBoardsOfPiece, [&](int64_t begin, int64_t end) {
+      const int64_t count = end - begin;
       LayerRoom room(channels, channels);
-      const Tensor inner = torch::empty({kBoardsOfPiece, size}, x.options());
-      ForEachPieceOf(share, boards, [&](int64_t begin, int64_t count) {
-        first.Forward(count, At(x, begin), SumsAt(sums1, begin), At(z1, begin), room);
-        nn::ApplyGelu(At(z1, begin), count * size, At(inner, 0), false);
-        second.Forward(count, At(inner, 0), SumsAt(sums2, begin), At(z2, begin), room);
-        AddGelu(At(x, begin), At(z2, begin), count * size, At(y, begin));
-      });
+      const Tensor inner = torch::empty({count, size}, x.options());
+      first.Forward(count, At(x, begin), SumsAt(sums1, begin), At(z1, begin), room);
+      nn::ApplyGelu(At(z1, begin), count * size, At(inner, 0), false);
+      second.Forward(count, At(inner, 0), SumsAt(sums2, begin), At(z2, begin), room);
+      AddGelu(At(x, begin), At(z2, begin), count * size, At(y, begin));
     });
     variable_list saved = {x, z1, z2, sums1, sums2};
     saved.insert(saved.end(), parameters.begin(), parameters.end());

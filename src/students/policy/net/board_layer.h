@@ -94,7 +94,7 @@ class BoardLayer {
   // dx is not computed where it is nothing, and may be dy.
   void Back(int64_t boards, const BackFrom& from, float* dx, LayerShare& share,
             LayerRoom& room) const;
-  // Before the first Back.
+  // Before the first Back that computes dx.
   void PrepareBack();
 
  private:
