@@ -1,23 +1,29 @@
-// How fast the policy's batches come out of packed rows, and how fast it learns from them beside a
-// plain libtorch loop: channels before squares, labels written out, torch's own AdamW.
+// How fast the policy's batches come out of packed rows, how fast it learns from them beside a
+// plain libtorch loop (channels before squares, labels written out, torch's own AdamW), and how
+// fast it answers without torch beside the plain form.
 #include <fmt/format.h>
 #include <torch/torch.h>
 
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "bench/bench.h"
+#include "io/safetensors.h"
 #include "learn/adamw.h"
 #include "learn/runtime.h"
 #include "learn/weights.h"
 #include "students/policy/batches.h"
 #include "students/policy/net/loss.h"
 #include "students/policy/net/policy_net.h"
+#include "students/policy/planes.h"
+#include "students/policy/play/model.h"
 #include "students/policy/precompute.h"
 #include "tests/support/policy_rows.h"
 
@@ -32,8 +38,8 @@ constexpr int kBatch = 256;
 
 // Made once; the name tells what is in it.
 std::string MakeData(Bench& bench) {
-  const std::string stem = fmt::format("{}/evaluations-v1-{}", MadeDataFolder(), kRows);
-  const std::string data = fmt::format("{}/policy-v1-{}", MadeDataFolder(), kRows);
+  const std::string stem = fmt::format("{}/evaluations-v2-{}", MadeDataFolder(), kRows);
+  const std::string data = fmt::format("{}/policy-v2-{}", MadeDataFolder(), kRows);
   if (!policy::Manifest::Exists(data)) {
     bench.Say(fmt::format("making a data set of {} rows in {} once", kRows, data));
     if (!fs::exists(stem + ".parquet")) {
@@ -133,7 +139,7 @@ class Learner {
 
 // In turns, so that whatever else the machine does hits both alike; the best round of each.
 void MeasureTraining(Bench& bench, const policy::Dataset& data, const policy::SampleSet& samples,
-                     const policy::NetConfig& config) {
+                     const policy::NetConfig& config, std::optional<double> promised) {
   policy::BatchStream stream(data, samples,
                              {.seed = 2,
                               .batch_size = kBatch,
@@ -159,7 +165,8 @@ void MeasureTraining(Bench& bench, const policy::Dataset& data, const policy::Sa
     const double cpu_middle = CpuSeconds();
     const Timer timer;
     for (size_t i = 0; i < batches.size(); ++i) {
-      difference = std::max(difference, std::abs(ours.Step(batches[i]) - losses[i]));
+      const double loss = ours.Step(batches[i]);
+      if (round < 0) difference = std::max(difference, std::abs(loss - losses[i]));
     }
     if (round < 0) continue;
     best_plain = std::max(best_plain, steps * kBatch / plain_seconds);
@@ -167,7 +174,9 @@ void MeasureTraining(Bench& bench, const policy::Dataset& data, const policy::Sa
     cpu_plain += cpu_middle - cpu_start;
     cpu_ours += CpuSeconds() - cpu_middle;
   }
-  if (difference > 1e-2) bench.Fail("the two loops learn different things");
+  // Of the first steps: later on rounding alone drives them apart. Two plain loops whose weights
+  // differ by 1e-6 were 6e-5 apart after 4 steps and 1.3e-2 after 78 (128 channels).
+  if (difference > 1e-3) bench.Fail("the two loops learn different things");
   bench.Report({.name = fmt::format("training, {} channels, {} blocks", config.hidden_channels,
                                     config.num_layers),
                 .value = best_ours,
@@ -175,9 +184,57 @@ void MeasureTraining(Bench& bench, const policy::Dataset& data, const policy::Sa
                 .yardstick = best_plain,
                 .yardstick_name = "plain NCHW loop",
                 .signature = static_cast<uint64_t>(config.hidden_channels),
-                .promised_ratio = 1.3});
+                .promised_ratio = promised});
   bench.Say(
       fmt::format("  processor time of the plain loop by ours: {:.2f}", cpu_plain / cpu_ours));
+}
+
+// The network as a folder that the runtime without torch reads.
+std::string WriteModel(policy::NetModule& net) {
+  const std::string folder = MadeDataFolder() + "/policy-model";
+  fs::create_directories(folder);
+  policy::NetConfig config = net.config;
+  WriteFileAtomically(folder + "/config.json", policy::FieldsOf(config).ToTree().dump());
+  io::WriteSafetensors(folder + "/model.safetensors", {learn::WeightsOf(net)});
+  return folder;
+}
+
+// Many positions at a time, from packed positions to logits; in turns, the best round of each.
+void MeasureAnswers(Bench& bench, const policy::SplitData& data, const policy::NetConfig& config) {
+  constexpr size_t kPositions = 1024;
+  const policy::PolicyNet net = policy::MakeNet(config);
+  learn::InitWeights(*net, 3);
+  policy::Model model(WriteModel(*net), {});
+  std::vector<policy::PackedPosition> positions;
+  std::vector<policy::Analysis> scratch;
+  for (uint64_t i = 0; i < kPositions; ++i) positions.push_back(data.At(i, scratch).position);
+  const torch::NoGradGuard no_grad;
+  torch::Tensor plain;
+  torch::Tensor ours = torch::empty({kPositions, config.num_moves});
+  const auto answer_plainly = [&] {
+    torch::Tensor inputs = torch::empty({kPositions, config.Inputs()});
+    for (size_t i = 0; i < kPositions; ++i) {
+      policy::WriteChannels(positions[i], config.flip_board,
+                            inputs[static_cast<int64_t>(i)].data_ptr<float>());
+    }
+    plain = net->Logits(inputs, policy::Form::kPlain);
+  };
+  double best_plain = 0;
+  double best_ours = 0;
+  for (int round = 0; round < (bench.quick() ? 5 : 15); ++round) {
+    best_plain = std::max(best_plain, kPositions / SecondsOf(answer_plainly));
+    best_ours =
+        std::max(best_ours,
+                 kPositions / SecondsOf([&] { model.Answer(positions, ours.data_ptr<float>()); }));
+  }
+  if ((plain - ours).abs().max().item<double>() > 1e-4) bench.Fail("the two answer differently");
+  bench.Report({.name = fmt::format("answers, {} channels, {} blocks", config.hidden_channels,
+                                    config.num_layers),
+                .value = best_ours,
+                .unit = "positions/s",
+                .yardstick = best_plain,
+                .yardstick_name = "plain libtorch",
+                .signature = static_cast<uint64_t>(config.hidden_channels)});
 }
 
 }  // namespace
@@ -194,13 +251,20 @@ int main(int argc, char** argv) {
   policy::DataOptions options;
   const policy::SampleSets sets = policy::SelectSamples(data, options);
   bench::MeasureLoader(bench, data, sets.train);
-  const std::vector<int> widths = bench.quick() ? std::vector<int>{64} : std::vector<int>{64, 128};
-  for (int channels : widths) {
-    policy::NetConfig config;
-    config.hidden_channels = channels;
-    config.num_layers = 6;
-    config.flip_board = true;
-    bench::MeasureTraining(bench, data, sets.train, config);
+  policy::NetConfig config;
+  config.flip_board = true;
+  config.hidden_channels = 64;
+  config.num_layers = 6;
+  const policy::SplitData& positions = data.split(policy::Split::kTrain);
+  bench::MeasureTraining(bench, data, sets.train, config, 1.3);
+  bench::MeasureAnswers(bench, positions, config);
+  if (!bench.quick()) {
+    config.hidden_channels = 128;
+    bench::MeasureTraining(bench, data, sets.train, config, 1.3);
   }
+  config.hidden_channels = 12;  // configs/policy/small.toml
+  config.num_layers = 8;
+  bench::MeasureTraining(bench, data, sets.train, config, std::nullopt);
+  bench::MeasureAnswers(bench, positions, config);
   return bench.Finish();
 }

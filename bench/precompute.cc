@@ -33,7 +33,7 @@ struct Files {
 
 // Made once; the names tell what is in them.
 Files MakeFiles(Bench& bench, uint64_t rows) {
-  const std::string stem = fmt::format("{}/evaluations-v1-{}", MadeDataFolder(), rows);
+  const std::string stem = fmt::format("{}/evaluations-v2-{}", MadeDataFolder(), rows);
   Files files = {stem + ".parquet", stem + ".jsonl.zst"};
   if (!fs::exists(files.parquet) || !fs::exists(files.jsonl)) {
     bench.Say(fmt::format("writing {} rows to {}.* once", rows, stem));

@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
 #include "io/npy.h"
+#include "io/safetensors.h"
 #include "learn/adamw.h"
 #include "learn/weights.h"
 #include "students/policy/net/loss.h"
@@ -113,6 +115,34 @@ TEST(GoldenPolicyNet, RuntimeWithoutTorch) {
         model.Answer(std::span(&positions[i], 1), alone.data_ptr<float>());
         EXPECT_TRUE(torch::equal(alone, logits[static_cast<int64_t>(i)])) << folder << " " << i;
       }
+    }
+  }
+}
+
+// The runtime's convolutions, by Winograd's way and by what each square sees, beside the plain
+// form.
+TEST(GoldenPolicyNet, RuntimeOfAnyWindow) {
+  const torch::NoGradGuard no_grad;
+  const kibitz::testing::TempFolder folder;
+  const std::vector<PackedPosition> positions = Positions();
+  for (int kernel : {1, 3, 5}) {
+    for (int channels : {5, 12, 40}) {
+      NetConfig config;
+      config.hidden_channels = channels;
+      config.num_layers = 3;
+      config.kernel_size = kernel;
+      config.flip_board = kernel == 3;
+      config.norm = channels == 5 ? NormKind::kRmsNorm : NormKind::kLayerNorm;
+      const PolicyNet net = MakeNet(config);
+      learn::InitWeights(*net, 1);
+      for (Tensor& parameter : net->parameters()) parameter.add_(parameter.sin(), 0.3);
+      WriteFileAtomically(folder.path() + "/config.json", FieldsOf(config).ToTree().dump());
+      io::WriteSafetensors(folder.path() + "/model.safetensors", {learn::WeightsOf(*net)});
+      Model model(folder.path(), {.threads = 2});
+      Tensor logits = torch::zeros({static_cast<int64_t>(positions.size()), config.num_moves});
+      model.Answer(positions, logits.data_ptr<float>());
+      EXPECT_LT(Difference(logits, net->Logits(Inputs(config), Form::kPlain)), kTolerance)
+          << kernel << " " << channels;
     }
   }
 }

@@ -235,6 +235,7 @@ class ParquetReader::Impl {
       : files_(std::move(files)),
         infos_(files_.size()),
         threads_(options.threads > 0 ? options.threads : HardwareThreads()),
+        scans_(options.scans),
         memory_bytes_(std::max(options.memory_bytes, kSmallestMemory)) {}
 
   const std::vector<std::string>& files() const { return files_; }
@@ -282,13 +283,14 @@ class ParquetReader::Impl {
   std::mutex mutex_;
   std::vector<std::optional<ParquetInfo>> infos_;  // Guarded by mutex_ until filled.
   int threads_;
+  int scans_;
   uint64_t memory_bytes_;
   std::shared_ptr<DuckDatabase> database_;  // Guarded by mutex_ until made.
 };
 
 std::shared_ptr<DuckDatabase> ParquetReader::Impl::Database() {
   if (!database_) {
-    const auto queries = static_cast<uint64_t>(threads_) + 1;
+    const auto queries = static_cast<uint64_t>(std::max(threads_ + 1, scans_));
     database_ = std::make_shared<DuckDatabase>(DuckDatabase::Options{
         .threads = threads_,
         .memory_bytes = memory_bytes_,

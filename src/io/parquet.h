@@ -86,7 +86,8 @@ struct RowGroupId {
 };
 
 struct ParquetOptions {
-  int threads = 0;                            // 0: all cores.
+  int threads = 0;                            // DuckDB's, with the caller's; 0: all cores.
+  int scans = 1;                              // That run at the same time: they share the memory.
   uint64_t memory_bytes = uint64_t{1} << 30;  // Limit of DuckDB's memory; reading needs far less.
 };
 

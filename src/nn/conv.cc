@@ -11,7 +11,6 @@
 namespace kibitz::nn {
 namespace {
 
-using winograd::Edge;
 using winograd::kBoardSide;
 using winograd::kBoardTiles;
 using winograd::kOutputSide;
@@ -27,31 +26,11 @@ constexpr int64_t NumberStep(int64_t row) {
 constexpr int64_t kProductStep = (kSide + 1) * kTileColumns;
 constexpr int64_t kLineStep = (kSide * kOutputSide + 1) * kTileColumns;
 
-// One of a board's tiles to its taps, (36, row).
-void TransformTile(const float* board, int64_t tile, int64_t row, float* taps) {
-  using enum Edge;
-  for (int64_t c = 0; c < row; c += kLanes) {
-    switch (tile) {
-      case 0:
-        winograd::TransformInput<kFirst, kFirst>(board + c, row, taps + c, row);
-        break;
-      case 1:
-        winograd::TransformInput<kFirst, kLast>(board + c, row, taps + c, row);
-        break;
-      case 2:
-        winograd::TransformInput<kLast, kFirst>(board + c, row, taps + c, row);
-        break;
-      default:
-        winograd::TransformInput<kLast, kLast>(board + c, row, taps + c, row);
-    }
-  }
-}
-
 // All tiles of x to their taps, (T, 36, row) with tiles TileStep apart.
 void TransformInputs(int64_t positions, const float* x, int64_t row, float* taps) {
   for (int64_t tile = 0; tile < positions * kBoardTiles; ++tile) {
-    TransformTile(x + tile / kBoardTiles * kSquares * row, tile % kBoardTiles, row,
-                  taps + tile * TileStep(row));
+    winograd::TransformTile(x + tile / kBoardTiles * kSquares * row, tile % kBoardTiles, row,
+                            taps + tile * TileStep(row));
   }
 }
 
@@ -78,8 +57,8 @@ float Quantise(const float* numbers, int64_t row, int32_t most, int16_t* to) {
 void QuantiseInputs(int64_t positions, const float* x, int64_t row, int32_t most, ConvRoom& room) {
   room.tile.Reserve(kTaps * row);
   for (int64_t tile = 0; tile < positions * kBoardTiles; ++tile) {
-    TransformTile(x + tile / kBoardTiles * kSquares * row, tile % kBoardTiles, row,
-                  room.tile.data());
+    winograd::TransformTile(x + tile / kBoardTiles * kSquares * row, tile % kBoardTiles, row,
+                            room.tile.data());
     for (int64_t tap = 0; tap < kTaps; ++tap) {
       room.scales[tile * kTaps + tap] =
           Quantise(room.tile.data() + tap * row, row, most,

@@ -19,6 +19,15 @@ TEST(Gelu, CloseToTheExactFunction) {
   }
 }
 
+TEST(Gelu, SlopeIsCloseToo) {
+  for (int i = -20'000; i <= 20'000; ++i) {
+    const float x = static_cast<float>(i) * 0.001F;
+    const double bell = std::exp(-0.5 * x * x) / std::sqrt(2 * std::acos(-1.0));
+    const double exact = 0.5 * (1 + std::erf(x / std::sqrt(2.0))) + x * bell;
+    ASSERT_NEAR(GeluSlope(Spread(x))[0], exact, 3e-7) << x;
+  }
+}
+
 // Any length, stored or added.
 TEST(Gelu, EveryLength) {
   std::vector<float> x(40);

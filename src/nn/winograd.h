@@ -111,6 +111,46 @@ inline void TransformInput(const float* board, int64_t row, float* taps, int64_t
   }
 }
 
+// Any of a board's four tiles to its taps, all channels: taps (36, row). `row` is a multiple of
+// kLanes.
+inline void TransformTile(const float* board, int64_t tile, int64_t row, float* taps) {
+  using enum Edge;
+  for (int64_t c = 0; c < row; c += kLanes) {
+    switch (tile) {
+      case 0:
+        TransformInput<kFirst, kFirst>(board + c, row, taps + c, row);
+        break;
+      case 1:
+        TransformInput<kFirst, kLast>(board + c, row, taps + c, row);
+        break;
+      case 2:
+        TransformInput<kLast, kFirst>(board + c, row, taps + c, row);
+        break;
+      default:
+        TransformInput<kLast, kLast>(board + c, row, taps + c, row);
+    }
+  }
+}
+
+// The taps of a tile's products to its 4x4 outputs, kLanes channels: the sums plus `offset`. `to`
+// is the tile's first square; squares are `row` floats apart, taps `tap_step`.
+inline void TransformOutput(const float* taps, int64_t tap_step, Lanes offset, float* to,
+                            int64_t row) {
+  alignas(64) std::array<float, kSide * kOutputSide * kLanes> between;  // (row taps, columns)
+  for (int64_t i = 0; i < kSide; ++i) {
+    OutputLine(taps + i * kSide * tap_step, tap_step)
+        .Write(between.data() + i * kOutputSide * kLanes, kLanes);
+  }
+  for (int64_t column = 0; column < kOutputSide; ++column) {
+    OutputLine line(between.data() + column * kLanes, kOutputSide * kLanes);
+    line.y0 += offset;
+    line.y1 += offset;
+    line.y2 += offset;
+    line.y3 += offset;
+    line.Write(to + column * row, kBoardSide * row);
+  }
+}
+
 // The taps of a 3x3 window's weights: (3, 3) to (6, 6).
 std::array<float, kTaps> TransformWeights(const float* window);
 

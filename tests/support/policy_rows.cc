@@ -21,6 +21,7 @@ using chess::Board;
 constexpr size_t kOpening = 6;     // Plies that all games share too often to be worth a row.
 constexpr size_t kPositions = 40;  // Of a game.
 constexpr size_t kTail = 18;       // Plies after the last one, for its line.
+constexpr size_t kPasses = 3;      // Over all games until each position has its first rows.
 
 struct Game {
   std::vector<Board> boards;       // Before each move.
@@ -95,7 +96,8 @@ void MakeEvaluations(const EvaluationPlan& plan,
                      const std::function<void(const EvaluationRow&)>& use) {
   const uint64_t games = std::max<uint64_t>(1, plan.positions / kPositions);
   uint64_t made = 0;
-  // Passes over all games, each with some of their positions: a position's rows lie passes apart.
+  // Passes over all games, each with a third of their positions: a position's rows lie passes
+  // apart, and after three passes every one has been there.
   for (uint64_t pass = 0; made < plan.rows; ++pass) {
     for (uint64_t number = 0; number < games && made < plan.rows; ++number) {
       const Game game = PlayGame(plan.seed, number);
@@ -105,7 +107,7 @@ void MakeEvaluations(const EvaluationPlan& plan,
                .purpose = Purpose("evaluation")});
       const size_t end = std::min(kOpening + kPositions, game.boards.size());
       for (size_t at = kOpening; at < end && made < plan.rows; ++at) {
-        if (rng.Below(3) != 0) continue;
+        if ((at + number + pass) % kPasses != 0) continue;
         made += Analyse(game, at, rng, use);
       }
     }

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -15,20 +17,47 @@
 namespace kibitz::policy {
 namespace {
 
+constexpr size_t kAhead = 24;  // Rows that are asked for before they are needed.
+
 // Enough to sort by; rows are looked at only in the order of their keys.
 struct Key {
   uint64_t hash;
   uint32_t row;
 };
 
+// By hash. First into buckets by the highest bits in which hashes differ, then each bucket, small
+// enough for the first cache, by itself.
 std::vector<Key> SortedKeys(const std::vector<PackedRow>& rows) {
   CHECK(rows.size() <= std::numeric_limits<uint32_t>::max());
+  constexpr int kBucketBits = 11;
+  constexpr size_t kBuckets = size_t{1} << kBucketBits;
   std::vector<Key> keys(rows.size());
+  uint64_t differing = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     keys[i] = {HashOf(rows[i].position), static_cast<uint32_t>(i)};
+    differing |= keys[i].hash ^ keys[0].hash;
   }
-  std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) { return a.hash < b.hash; });
-  return keys;
+  const int shift = std::max(0, static_cast<int>(std::bit_width(differing)) - kBucketBits);
+  const auto bucket = [shift](const Key& key) { return key.hash >> shift & (kBuckets - 1); };
+  std::array<size_t, kBuckets + 1> ends{};  // First counts, then where each bucket ends.
+  for (const Key& key : keys) ++ends[bucket(key) + 1];
+  for (size_t i = 0; i < kBuckets; ++i) ends[i + 1] += ends[i];
+  std::vector<Key> sorted(keys.size());
+  for (const Key& key : keys) sorted[ends[bucket(key)]++] = key;
+  size_t begin = 0;
+  for (size_t i = 0; i < kBuckets; ++i) {
+    std::sort(sorted.begin() + static_cast<std::ptrdiff_t>(begin),
+              sorted.begin() + static_cast<std::ptrdiff_t>(ends[i]),
+              [](const Key& a, const Key& b) { return a.hash < b.hash; });
+    begin = ends[i];
+  }
+  return sorted;
+}
+
+// Asks for a row that will be needed soon: they lie all over the partition.
+void Fetch(const PackedRow& row) {
+  __builtin_prefetch(&row);
+  __builtin_prefetch(reinterpret_cast<const char*>(&row) + sizeof(PackedRow) - 1);
 }
 
 // Rows of one hash: by position, for two may share one, then as analyses are ordered.
@@ -150,6 +179,7 @@ GroupedPartition GroupRows(std::vector<PackedRow> rows, const SplitShares& share
     const uint64_t hash = keys[begin].hash;
     run.clear();
     for (; begin < keys.size() && keys[begin].hash == hash; ++begin) {
+      if (begin + kAhead < keys.size()) Fetch(rows[keys[begin + kAhead].row]);
       run.push_back(rows[keys[begin].row]);
     }
     std::sort(run.begin(), run.end(), RowBefore);

@@ -197,6 +197,15 @@ TEST(Rows, CastlingHasOneName) {
   EXPECT_EQ(move_of("4k3/8/8/8/8/8/2K5/4R3 w - -", "e1g1"), "e1g1");
 }
 
+// The first row too: there is no position before it that it could be.
+TEST(Rows, AnEmptyFenIsNone) {
+  RowPacker packer;
+  PackedRow row;
+  EXPECT_EQ(
+      packer.Pack({.fen = "", .line = "e2e4", .depth = 9, .knodes = 1, .cp = 0, .mate = {}}, row),
+      RowFault::kBadFen);
+}
+
 TEST(Rows, NumbersBeyondTheirFieldsAreHeld) {
   RowPacker packer;
   PackedRow row;

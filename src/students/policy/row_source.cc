@@ -162,8 +162,11 @@ RowSource::RowSource(std::vector<InputFile> files, const RowSourceOptions& optio
     if (file.parquet) names.push_back(file.path);
   }
   if (names.empty()) return;
+  // Each piece is decoded by the thread that takes it. With threads of its own the library would
+  // have ours wait for them, and they wait awake.
   parquet_ = std::make_shared<Parquet>(Parquet{
-      io::ParquetReader(names, {.threads = options.threads, .memory_bytes = options.memory_bytes}),
+      io::ParquetReader(
+          names, {.threads = 1, .scans = options.threads, .memory_bytes = options.memory_bytes}),
       std::move(index)});
 }
 

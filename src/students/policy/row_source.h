@@ -33,7 +33,7 @@ struct RowSourceOptions {
   // This slice of the pieces: those whose number is `shard` modulo `shards`.
   uint64_t shards = 1;
   uint64_t shard = 0;
-  int threads = 1;                            // That decode Parquet.
+  int threads = 1;                            // That take pieces at the same time.
   uint64_t memory_bytes = uint64_t{1} << 30;  // For decoding Parquet, at most.
 };
 

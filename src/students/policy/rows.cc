@@ -75,7 +75,7 @@ MoveWord NormalCastling(const PackedPosition& position, MoveWord word) {
 RowFault RowPacker::Pack(const RawRow& row, PackedRow& out) {
   const std::string_view text = FirstWord(row.line);
   if (text.empty()) return RowFault::kNoMove;
-  if (row.fen != last_fen_) {
+  if (row.fen.empty() || row.fen != last_fen_) {
     const Result<PackedPosition> position = PackFen(row.fen);
     if (!position) return RowFault::kBadFen;
     last_ = *position;

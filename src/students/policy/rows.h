@@ -73,7 +73,7 @@ class RowPacker {
 
  private:
   const Vocabulary& words_ = Vocabulary::Full();
-  std::string last_fen_;
+  std::string last_fen_;  // Empty before the first one.
   PackedPosition last_;
 };
 

@@ -6,6 +6,7 @@
 #include "io/state_dict.h"
 #include "learn/fused.h"
 #include "learn/weights.h"
+#include "students/policy/net/board_block.h"
 #include "students/policy/net/board_conv.h"
 #include "students/policy/planes.h"
 
@@ -40,9 +41,6 @@ struct ChannelByChannel : torch::autograd::Function<ChannelByChannel> {
   }
 };
 
-// A weight of (C, 8, 8) as boards with channels innermost meet it: (64, C).
-Tensor BySquare(const Tensor& weight) { return weight.view({-1, 64}).t().contiguous(); }
-
 Tensor Convolved(torch::nn::Conv2d& conv, const Tensor& x) {
   return BoardConv(x, conv->weight, conv->bias);
 }
@@ -52,6 +50,10 @@ Tensor Convolved(torch::nn::Conv2d& conv, const Tensor& x) {
 BoardNormImpl::BoardNormImpl(NormKind norm_kind, std::vector<int64_t> shape) : kind(norm_kind) {
   weight = register_parameter("weight", torch::ones(shape));
   if (kind == NormKind::kLayerNorm) bias = register_parameter("bias", torch::zeros(shape));
+}
+
+double BoardNormImpl::epsilon() const {
+  return kind == NormKind::kLayerNorm ? kLayerNormEpsilon : kRmsNormEpsilon;
 }
 
 Tensor BoardNormImpl::Plain(const Tensor& x) {
@@ -64,12 +66,30 @@ Tensor BoardNormImpl::Plain(const Tensor& x) {
 }
 
 Tensor BoardNormImpl::Fast(const Tensor& x) {
-  const Tensor scale = BySquare(weight);
+  const auto by_square = [](const Tensor& tensor) {
+    return tensor.view({-1, 64}).t().contiguous();
+  };
+  const Tensor scale = by_square(weight);  // (64, C)
   if (kind == NormKind::kLayerNorm) {
-    return torch::layer_norm(x, scale.sizes(), scale, BySquare(bias), kLayerNormEpsilon);
+    return torch::layer_norm(x, scale.sizes(), scale, by_square(bias), kLayerNormEpsilon);
   }
   return learn::FusedRmsNorm(x.flatten(1), scale.flatten(), kRmsNormEpsilon).view(x.sizes());
 }
+
+namespace {
+
+// The fused layers know the window that nearly all networks have.
+bool IsFused(const torch::nn::Conv2d& conv) { return conv->weight.size(3) == 3; }
+
+LayerTensors LayerOf(const BoardNorm& norm, const torch::nn::Conv2d& conv) {
+  return {.norm_weight = norm->weight,
+          .norm_bias = norm->bias,
+          .weight = conv->weight,
+          .bias = conv->bias,
+          .epsilon = norm->epsilon()};
+}
+
+}  // namespace
 
 ResidualBlockImpl::ResidualBlockImpl(const NetConfig& config) {
   const int64_t width = config.hidden_channels;
@@ -84,6 +104,7 @@ Tensor ResidualBlockImpl::Run(const Tensor& x, Form form) {
     const Tensor inner = torch::gelu(conv1->forward(ln1->Plain(x)));
     return x + torch::gelu(conv2->forward(ln2->Plain(inner)));
   }
+  if (IsFused(conv1)) return FusedBlock(x, LayerOf(ln1, conv1), LayerOf(ln2, conv2));
   const Tensor inner = torch::gelu(Convolved(conv1, ln1->Fast(x)));
   return x + torch::gelu(Convolved(conv2, ln2->Fast(inner)));
 }
@@ -104,12 +125,17 @@ Tensor PolicyCnn::Logits(const Tensor& inputs, Form form) {
   if (form == Form::kPlain) {
     x = x.transpose(1, 2).contiguous().view({x.size(0), -1, 8, 8});  // (B, I, 8, 8)
     x = torch::gelu(input->forward(x));                              // (B, C, 8, 8)
+  } else if (IsFused(input)) {
+    x = FusedInput(x, input->weight, input->bias);  // (B, 64, Cp)
   } else {
     x = torch::gelu(Convolved(input, x));  // (B, 64, C)
   }
   for (ResidualBlock& block : blocks) x = block->Run(x, form);
-  x = form == Form::kPlain ? x.flatten(1) : ChannelByChannel::apply(x);
-  return output->forward(out_ln->Plain(x));
+  if (form == Form::kPlain) return output->forward(out_ln->Plain(x.flatten(1)));
+  x = IsFused(input) ? FusedFlatten(x, out_ln->weight, out_ln->bias, out_ln->epsilon())
+                     : out_ln->Plain(ChannelByChannel::apply(x));
+  const Tensor biases = output->bias.expand({x.size(0), -1});  // (B, M)
+  return learn::AddProjected(biases, x, output->weight);
 }
 
 PolicyMlp::PolicyMlp(const NetConfig& config) : NetModule(config) {

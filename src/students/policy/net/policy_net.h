@@ -38,6 +38,7 @@ struct BoardNormImpl : torch::nn::Module {
   torch::Tensor Plain(const torch::Tensor& x);
   // x: (B, 64, C); so is the result.
   torch::Tensor Fast(const torch::Tensor& x);
+  double epsilon() const;
 
   const NormKind kind;
   torch::Tensor weight;
@@ -48,7 +49,8 @@ TORCH_MODULE(BoardNorm);
 // x + gelu(conv2(ln2(gelu(conv1(ln1(x))))))
 struct ResidualBlockImpl : torch::nn::Module {
   explicit ResidualBlockImpl(const NetConfig& config);
-  // x: (B, C, 8, 8) of the plain form, (B, 64, C) of the fast one; so is the result.
+  // x: (B, C, 8, 8) of the plain form, (B, 64, C) of the fast one, channels padded where the window
+  // is 3 (board_block.h); so is the result.
   torch::Tensor Run(const torch::Tensor& x, Form form);
 
   BoardNorm ln1 = nullptr;

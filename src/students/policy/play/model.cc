@@ -13,7 +13,9 @@
 namespace kibitz::policy {
 namespace {
 
-constexpr int64_t kBoardsOfPass = 8;  // That go through the layers together.
+constexpr int64_t kBoardsOfPass = 8;  // That a thread takes through the convolutions together.
+// That the linear layers see together: their weights are large, and come from far for each group.
+constexpr int64_t kBoardsOfGroup = 512;
 constexpr double kLayerNormEpsilon = 1e-5;
 constexpr double kRmsNormEpsilon = std::numeric_limits<float>::epsilon();
 
@@ -43,8 +45,9 @@ nn::Linear MakeLinear(std::span<const float> weight, std::span<const float> bias
 struct Model::Workspace {
   nn::Team alone{1};
   nn::PackedRows packed;
-  nn::AlignedArray<float> inputs;  // (B, inputs)
-  nn::AlignedArray<float> x;       // (B, 64, C)
+  nn::ConvRoom room;
+  nn::AlignedArray<float> inputs;  // (B, 64, I), rows as RowOf says.
+  nn::AlignedArray<float> x;       // (B, 64, C), the same.
   nn::AlignedArray<float> y;       // The same.
   nn::AlignedArray<float> z;       // The same.
 };
@@ -72,13 +75,27 @@ void Model::ReadMlp(const io::StateDict& weights) {
   }
 }
 
-// (C, inputs, K, K) to rows of [window][channel].
-nn::Linear Model::ReadConv(const io::StateDict& weights, const std::string& name,
-                           int64_t inputs) const {
+int64_t Model::RowOf(int64_t channels) const {
+  return small_windows() ? nn::PaddedChannels(channels) : channels;
+}
+
+Model::Convolution Model::ReadConv(const io::StateDict& weights, const std::string& name,
+                                   int64_t inputs) {
   const int64_t outputs = config_.hidden_channels;
   const int64_t k = config_.kernel_size;
-  const std::vector<float> weight = weights.Floats(name + ".weight", {outputs, inputs, k, k});
-  std::vector<float> turned(weight.size());
+  std::vector<float> weight = weights.Floats(name + ".weight", {outputs, inputs, k, k});
+  std::vector<float> bias = weights.Floats(name + ".bias", {outputs});
+  Convolution conv;
+  if (small_windows()) {
+    conv.small = nn::Conv({.inputs = inputs,
+                           .outputs = outputs,
+                           .size = k,
+                           .weight = std::move(weight),
+                           .bias = std::move(bias)},
+                          pool_);
+    return conv;
+  }
+  std::vector<float> turned(weight.size());  // Rows of [window][channel].
   for (int64_t out = 0; out < outputs; ++out) {
     for (int64_t in = 0; in < inputs; ++in) {
       for (int64_t tap = 0; tap < k * k; ++tap) {
@@ -87,7 +104,8 @@ nn::Linear Model::ReadConv(const io::StateDict& weights, const std::string& name
       }
     }
   }
-  return MakeLinear(turned, weights.Floats(name + ".bias", {outputs}), inputs * k * k);
+  conv.wide = MakeLinear(turned, bias, inputs * k * k);
+  return conv;
 }
 
 Model::Norm Model::ReadNorm(const io::StateDict& weights, const std::string& name) const {
@@ -98,10 +116,11 @@ Model::Norm Model::ReadNorm(const io::StateDict& weights, const std::string& nam
       throw Error("{}{} has {} numbers, expected {}; is the config the file's?", name, part,
                   from.size(), channels * 64);
     }
-    std::vector<float> to(from.size());
+    const int64_t row = RowOf(channels);
+    std::vector<float> to(static_cast<size_t>(64 * row));
     for (int64_t channel = 0; channel < channels; ++channel) {
       for (int64_t square = 0; square < 64; ++square) {
-        to[static_cast<size_t>(square * channels + channel)] =
+        to[static_cast<size_t>(square * row + channel)] =
             from[static_cast<size_t>(channel * 64 + square)];
       }
     }
@@ -139,15 +158,23 @@ void Model::ReadCnn(const io::StateDict& weights) {
 }
 
 size_t Model::memory_bytes() const {
-  size_t bytes = config_.IsCnn() ? input_.memory_bytes() : 0;
-  for (const Block& block : blocks_)
-    bytes += block.conv1.memory_bytes() + block.conv2.memory_bytes();
+  const auto bytes_of = [](const Convolution& conv) {
+    return conv.small.memory_bytes() + conv.wide.memory_bytes();
+  };
+  size_t bytes = bytes_of(input_);
+  for (const Block& block : blocks_) bytes += bytes_of(block.conv1) + bytes_of(block.conv2);
   for (const nn::Linear& linear : linears_) bytes += linear.memory_bytes();
   return bytes;
 }
 
-void Model::Convolve(const nn::Linear& conv, const float* from, int64_t channels, int64_t boards,
+void Model::Convolve(const Convolution& conv, const float* from, int64_t channels, int64_t boards,
                      Workspace& space, float* to) const {
+  if (small_windows()) return conv.small.Run(boards, from, to, {}, space.room);
+  ConvolveWide(conv.wide, from, channels, boards, space, to);
+}
+
+void Model::ConvolveWide(const nn::Linear& conv, const float* from, int64_t channels,
+                         int64_t boards, Workspace& space, float* to) const {
   const int64_t k = config_.kernel_size;
   const int64_t reach = k / 2;
   space.packed.Pack(space.alone, boards * 64, conv, [&](int64_t row, float* out) {
@@ -168,40 +195,43 @@ void Model::Convolve(const nn::Linear& conv, const float* from, int64_t channels
 }
 
 void Model::Normalise(const Norm& norm, const float* from, int64_t boards, float* to) const {
+  const bool layer = config_.norm == NormKind::kLayerNorm;
   const auto size = static_cast<int64_t>(norm.weight.size());
+  const nn::NormRows rows = {
+      .weight = norm.weight.data(),
+      .bias = layer ? norm.bias.data() : nullptr,
+      .size = size,
+      .count = 64 * config_.hidden_channels,
+      .epsilon = static_cast<float>(layer ? kLayerNormEpsilon : kRmsNormEpsilon)};
   for (int64_t board = 0; board < boards; ++board, from += size, to += size) {
-    double sum = 0;
-    double squares = 0;
-    for (int64_t i = 0; i < size; ++i) {
-      sum += from[i];
-      squares += double{from[i]} * from[i];
+    nn::Normalise(rows, nn::SumsOf(rows, from), from, to);
+  }
+}
+
+void Model::WriteInputs(std::span<const PackedPosition> positions, Workspace& space) const {
+  const int64_t channels = ChannelsOf(config_.flip_board);
+  const int64_t row = RowOf(channels);
+  space.inputs.Reserve(static_cast<int64_t>(positions.size()) * 64 * row);
+  float* to = space.inputs.data();
+  std::vector<float> board(static_cast<size_t>(64 * channels));
+  for (const PackedPosition& position : positions) {
+    WriteChannels(position, config_.flip_board, board.data());
+    for (int64_t square = 0; square < 64; ++square, to += row) {
+      std::copy_n(board.data() + square * channels, channels, to);
+      std::fill_n(to + channels, row - channels, 0.0F);
     }
-    const auto count = static_cast<double>(size);
-    const bool layer = config_.norm == NormKind::kLayerNorm;
-    const double mean = layer ? sum / count : 0;
-    const double variance = std::max(0.0, squares / count - mean * mean);
-    const auto scale =
-        static_cast<float>(1 / std::sqrt(variance + (layer ? kLayerNormEpsilon : kRmsNormEpsilon)));
-    const auto shift = static_cast<float>(mean);
-    for (int64_t i = 0; i < size; ++i) {
-      to[i] = (from[i] - shift) * scale * norm.weight[static_cast<size_t>(i)];
-    }
-    for (int64_t i = 0; layer && i < size; ++i) to[i] += norm.bias[static_cast<size_t>(i)];
   }
 }
 
 void Model::RunCnn(std::span<const PackedPosition> positions, Workspace& space,
-                   float* logits) const {
+                   float* features) const {
   const auto boards = static_cast<int64_t>(positions.size());
   const int64_t inputs = ChannelsOf(config_.flip_board);
   const int64_t channels = config_.hidden_channels;
-  const int64_t size = boards * 64 * channels;
-  space.inputs.Reserve(boards * 64 * inputs);
+  const int64_t row = RowOf(channels);
+  const int64_t size = boards * 64 * row;
   for (nn::AlignedArray<float>* array : {&space.x, &space.y, &space.z}) array->Reserve(size);
-  for (int64_t i = 0; i < boards; ++i) {
-    WriteChannels(positions[static_cast<size_t>(i)], config_.flip_board,
-                  space.inputs.data() + i * 64 * inputs);
-  }
+  WriteInputs(positions, space);
   float* x = space.x.data();
   float* y = space.y.data();
   float* z = space.z.data();
@@ -216,35 +246,14 @@ void Model::RunCnn(std::span<const PackedPosition> positions, Workspace& space,
     nn::ApplyGelu(z, size, x, true);
   }
   Normalise(out_norm_, x, boards, y);
-  const nn::Linear& output = linears_.front();
-  space.packed.Pack(space.alone, boards, output, [&](int64_t row, float* out) {
-    std::copy_n(y + row * 64 * channels, 64 * channels, out);
-  });
-  output.Run(space.alone, space.packed, {.to = logits, .row = config_.num_moves});
-}
-
-void Model::RunMlp(std::span<const PackedPosition> positions, Workspace& space,
-                   float* logits) const {
-  const auto boards = static_cast<int64_t>(positions.size());
-  space.x.Reserve(boards * config_.hidden_size);
-  for (size_t layer = 0; layer < linears_.size(); ++layer) {
-    const nn::Linear& linear = linears_[layer];
-    space.packed.Pack(space.alone, boards, linear, [&](int64_t row, float* out) {
-      if (layer == 0) {
-        WriteFlat(positions[static_cast<size_t>(row)], out);
-        return;
-      }
-      const float* from = space.x.data() + row * linear.inputs();
-      for (int64_t i = 0; i < linear.inputs(); ++i) out[i] = std::max(0.0F, from[i]);
-    });
-    const bool last = layer + 1 == linears_.size();
-    linear.Run(space.alone, space.packed,
-               {.to = last ? logits : space.x.data(), .row = linear.outputs()});
+  for (int64_t square = 0; square < boards * 64; ++square, features += channels) {
+    std::copy_n(y + square * row, channels, features);
   }
 }
 
-void Model::Answer(std::span<const PackedPosition> positions, float* logits) {
+void Model::RunPasses(std::span<const PackedPosition> positions) {
   const auto total = static_cast<int64_t>(positions.size());
+  features_.Reserve(total * 64 * config_.hidden_channels);
   team_.Run((total + kBoardsOfPass - 1) / kBoardsOfPass, [&](int64_t pass) {
     std::unique_ptr<Workspace> space;
     {
@@ -258,15 +267,40 @@ void Model::Answer(std::span<const PackedPosition> positions, float* logits) {
     const int64_t begin = pass * kBoardsOfPass;
     const auto some = positions.subspan(
         static_cast<size_t>(begin), static_cast<size_t>(std::min(kBoardsOfPass, total - begin)));
-    float* to = logits + begin * config_.num_moves;
-    if (config_.IsCnn()) {
-      RunCnn(some, *space, to);
-    } else {
-      RunMlp(some, *space, to);
-    }
+    RunCnn(some, *space, features_.data() + begin * 64 * config_.hidden_channels);
     const std::lock_guard lock(mutex_);
     free_.push_back(std::move(space));
   });
+}
+
+void Model::RunLinears(std::span<const PackedPosition> positions, float* logits) {
+  const auto total = static_cast<int64_t>(positions.size());
+  if (!config_.IsCnn()) features_.Reserve(total * config_.hidden_size);
+  for (size_t layer = 0; layer < linears_.size(); ++layer) {
+    const nn::Linear& linear = linears_[layer];
+    packed_.Pack(team_, total, linear, [&](int64_t row, float* out) {
+      const float* from = features_.data() + row * linear.inputs();
+      if (config_.IsCnn()) {
+        std::copy_n(from, linear.inputs(), out);
+      } else if (layer == 0) {
+        WriteFlat(positions[static_cast<size_t>(row)], out);
+      } else {
+        for (int64_t i = 0; i < linear.inputs(); ++i) out[i] = std::max(0.0F, from[i]);
+      }
+    });
+    const bool last = layer + 1 == linears_.size();
+    linear.Run(team_, packed_, {.to = last ? logits : features_.data(), .row = linear.outputs()});
+  }
+}
+
+void Model::Answer(std::span<const PackedPosition> positions, float* logits) {
+  while (!positions.empty()) {
+    const auto group = positions.first(std::min<size_t>(positions.size(), kBoardsOfGroup));
+    if (config_.IsCnn()) RunPasses(group);
+    RunLinears(group, logits);
+    positions = positions.subspan(group.size());
+    logits += static_cast<int64_t>(group.size()) * config_.num_moves;
+  }
 }
 
 }  // namespace kibitz::policy

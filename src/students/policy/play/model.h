@@ -13,7 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "nn/aligned.h"
+#include "nn/conv.h"
 #include "nn/linear.h"
+#include "nn/norm_rows.h"
 #include "nn/team.h"
 #include "students/policy/net_config.h"
 #include "students/policy/packed_position.h"
@@ -50,32 +53,51 @@ class Model {
     std::vector<float> weight;
     std::vector<float> bias;
   };
+  // One of the two, by the network's window.
+  struct Convolution {
+    nn::Conv small;   // 3x3, by Winograd's way.
+    nn::Linear wide;  // Any other: a product with what each square sees.
+  };
   struct Block {
     Norm ln1;
-    nn::Linear conv1;
+    Convolution conv1;
     Norm ln2;
-    nn::Linear conv2;
+    Convolution conv2;
   };
   struct Workspace;
 
   void ReadCnn(const io::StateDict& weights);
   void ReadMlp(const io::StateDict& weights);
-  nn::Linear ReadConv(const io::StateDict& weights, const std::string& name, int64_t inputs) const;
+  Convolution ReadConv(const io::StateDict& weights, const std::string& name, int64_t inputs);
   Norm ReadNorm(const io::StateDict& weights, const std::string& name) const;
 
-  void RunCnn(std::span<const PackedPosition> positions, Workspace& space, float* logits) const;
-  void RunMlp(std::span<const PackedPosition> positions, Workspace& space, float* logits) const;
+  void WriteInputs(std::span<const PackedPosition> positions, Workspace& space) const;
+  // features: (B, 64 * C), square by square.
+  void RunCnn(std::span<const PackedPosition> positions, Workspace& space, float* features) const;
+  // All positions through the convolutions into features_, a few at a time on each thread.
+  void RunPasses(std::span<const PackedPosition> positions);
+  // The linear layers, all threads together.
+  void RunLinears(std::span<const PackedPosition> positions, float* logits);
+  bool small_windows() const { return config_.kernel_size == 3; }
+  // Numbers from one square to the next: channels, padded with zeros where windows are small.
+  int64_t RowOf(int64_t channels) const;
   // to = conv(from) square by square; `from` has `channels` numbers a square.
-  void Convolve(const nn::Linear& conv, const float* from, int64_t channels, int64_t boards,
+  void Convolve(const Convolution& conv, const float* from, int64_t channels, int64_t boards,
                 Workspace& space, float* to) const;
+  // What each square sees, multiplied.
+  void ConvolveWide(const nn::Linear& conv, const float* from, int64_t channels, int64_t boards,
+                    Workspace& space, float* to) const;
   void Normalise(const Norm& norm, const float* from, int64_t boards, float* to) const;
 
   NetConfig config_;
   nn::Team team_;
-  nn::Linear input_;                 // CNN.
-  std::vector<Block> blocks_;        // CNN.
-  Norm out_norm_;                    // CNN.
-  std::vector<nn::Linear> linears_;  // MLP: all; CNN: the output alone.
+  nn::FloatPool pool_;                // Weights of small windows.
+  Convolution input_;                 // CNN.
+  std::vector<Block> blocks_;         // CNN.
+  Norm out_norm_;                     // CNN.
+  std::vector<nn::Linear> linears_;   // MLP: all; CNN: the output alone.
+  nn::AlignedArray<float> features_;  // CNN: what the output multiplies; MLP: a hidden layer.
+  nn::PackedRows packed_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Workspace>> free_;  // Guarded by mutex_.
 };

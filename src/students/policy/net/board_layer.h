@@ -1,0 +1,116 @@
+// One layer of the policy's CNN over a few boards, forward and back: z = conv(norm(x)), what comes
+// behind it is gelu(z). 3x3 windows, by Winograd's way (nn/winograd.h), in f32 on the CPU. A thread
+// takes its boards through all of it in its own cache.
+//
+//   const BoardLayer layer(tensors);
+//   layer.Forward(boards, x, sums, z, room);
+//   layer.Back(boards, {.x = x, .sums = sums, .z = z, .dy = dy}, dx, share, room);
+//
+// Letters: P boards, I and O channels, Ip and Op the same padded to whole vectors (PaddedBoard),
+// T = 4 P tiles. Boards are (P, 64, Ip) or (P, 64, Op); behind the channels they hold 0.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+
+#include "nn/lanes.h"
+#include "nn/norm_rows.h"
+
+namespace kibitz::policy {
+
+// Boards that go through a layer together.
+inline constexpr int64_t kBoardsOfPiece = 8;
+
+constexpr int64_t PaddedBoard(int64_t channels) {
+  return (channels + nn::kLanes - 1) / nn::kLanes * nn::kLanes;
+}
+// (B, 64, C) to (B, 64, padded).
+torch::Tensor PadBoards(const torch::Tensor& x);
+
+// Parameters as the modules hold them.
+struct LayerTensors {
+  torch::Tensor norm_weight = {};  // (I, 8, 8); undefined: no norm.
+  torch::Tensor norm_bias = {};    // The same; undefined: an RMSNorm.
+  torch::Tensor weight = {};       // (O, I, 3, 3)
+  torch::Tensor bias = {};         // (O)
+  double epsilon = 0;              // Of the norm.
+};
+
+// Norms as boards with channels innermost meet them: (64, Ip).
+torch::Tensor BySquare(const torch::Tensor& norm_weight);
+// Back to (I * 64) numbers, channel by channel.
+torch::Tensor ByChannel(const torch::Tensor& by_square, int64_t channels);
+
+// Sums over some boards of what each says about the parameters; memory of LayerGradients.
+struct LayerShare {
+  float* taps = nullptr;         // (36, I, Op)
+  float* bias = nullptr;         // (Op)
+  float* norm_weight = nullptr;  // (64, Ip), or nothing without a norm.
+  float* norm_bias = nullptr;    // The same.
+  bool empty = true;             // Nothing was added yet; taps hold anything.
+};
+
+// Shares that threads fill, each one at a time, added up in order: results do not depend on the
+// number of threads. Every share must get boards.
+class LayerGradients {
+ public:
+  LayerGradients(const LayerTensors& tensors, int64_t shares);
+
+  LayerShare Share(int64_t share);
+  // Added up, as the modules hold them; undefined where these are.
+  LayerTensors Total(const LayerTensors& tensors) const;
+
+ private:
+  torch::Tensor taps_;         // (shares, 36, I, Op)
+  torch::Tensor bias_;         // (shares, Op)
+  torch::Tensor norm_weight_;  // (shares, 64, Ip)
+  torch::Tensor norm_bias_;    // The same.
+};
+
+// What a thread needs for a piece.
+struct LayerRoom {
+  LayerRoom(int64_t inputs, int64_t outputs);
+
+  torch::Tensor inputs;   // (T, 36, Ip) and some distance between tiles: taps of inputs.
+  torch::Tensor outputs;  // (T, 36, Op): of outputs.
+  torch::Tensor board;    // (64, the larger of both)
+};
+
+class BoardLayer {
+ public:
+  explicit BoardLayer(const LayerTensors& tensors);
+
+  void Forward(int64_t boards, const float* x, nn::NormSums* sums, float* z, LayerRoom& room) const;
+
+  // What the way back starts from.
+  struct BackFrom {
+    const float* x = nullptr;            // As Forward got it ...
+    const nn::NormSums* sums = nullptr;  // ... and left these.
+    const float* z = nullptr;
+    const float* dy = nullptr;    // Gradient of gelu(z).
+    const float* onto = nullptr;  // Added to dx; may be nothing.
+  };
+  // dx is not computed where it is nothing, and may be dy.
+  void Back(int64_t boards, const BackFrom& from, float* dx, LayerShare& share,
+            LayerRoom& room) const;
+  // Before the first Back that computes dx.
+  void PrepareBack();
+
+ private:
+  void TransformInputs(int64_t board, const float* x, const nn::NormSums& sums,
+                       LayerRoom& room) const;
+  void TransformGradients(int64_t board, const BackFrom& from, float* bias, LayerRoom& room) const;
+  void MultiplyBack(int64_t tiles, bool wants_dx, const LayerShare& share, LayerRoom& room) const;
+
+  int64_t inputs_;
+  int64_t outputs_;
+  nn::NormRows norm_;
+  torch::Tensor norm_weight_;  // (64, Ip)
+  torch::Tensor norm_bias_;    // (64, Ip)
+  torch::Tensor taps_;         // (36, I, Op)
+  torch::Tensor taps_back_;    // (36, O, Ip)
+  torch::Tensor bias_;         // (Op)
+};
+
+}  // namespace kibitz::policy
