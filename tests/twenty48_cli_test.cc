@@ -194,6 +194,9 @@ TEST(Twenty48Cli, AGlanceGoesOnAsAGlanceAndAsTheWholeNetwork) {
     EXPECT_NEAR(then["validation"]["total_loss"].get<double>(),
                 first["validation"]["total_loss"].get<double>(), 1e-4);
   }
+  const Ran refused = Twenty48({"export", "--model", weights, "--out", folder.File("model")});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("--init"));
   // Both play the same games.
   const json glance = Answer({"eval", "--model", weights, "--games", "8"});
   const json network = Answer({"eval", "--model", whole, "--games", "8"});

@@ -11,6 +11,7 @@
 #include "io/state_dict.h"
 #include "io/torch_file.h"
 #include "students/twenty48/net_config.h"
+#include "students/twenty48/play/glance_model.h"
 
 namespace kibitz::cli {
 namespace {
@@ -35,6 +36,13 @@ int Run(const ExportOptions& options, const Context& context) {
     throw Error("{}: holds no config; expected a checkpoint of 'kibitz 2048 train'", options.model);
   }
   const io::StateDict weights = io::StateDict::From(io::ReadPt(options.model), options.model);
+  if (twenty48::GlanceModel::Holds(weights)) {
+    throw Error(
+        "{}: found what was taught at a glance, expected the whole network; 'kibitz 2048 train "
+        "--init {} --max-steps 1 --learning-rate 0 --weight-decay 0' with the run's config writes "
+        "it there",
+        options.model, options.model);
+  }
   std::filesystem::create_directories(options.out);
   io::WriteSafetensors(options.out + "/model.safetensors", {.tensors = weights.tensors()});
   WriteFileAtomically(options.out + "/config.json",
