@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "nn/lanes.h"
-#include "nn/small_product.h"
+#include "nn/wide_product.h"
 
 namespace kibitz::nn {
 
@@ -16,14 +16,22 @@ namespace kibitz::nn {
 // apart.
 inline void MultiplySmall(const Strided& a, const float* b, int64_t b_row, float* c, int64_t c_row,
                           int64_t rows, int64_t inner, int64_t columns, bool add) {
-  const int64_t whole = columns - columns % kTileColumns;
-  for (int64_t i = 0; i < rows; i += kTileRows) {
-    const Strided part = {a.data + i * a.row, a.row, a.column};
-    for (int64_t j = 0; j < whole; j += kTileColumns) {
-      MultiplyTile(std::min(kTileRows, rows - i), part, b + j, b_row, inner, c + i * c_row + j,
-                   c_row, add);
-    }
-  }
+  const int64_t whole = columns - columns % kLanes;
+  const auto multiply = [&](int64_t from, int64_t count) {
+    MultiplyWide({.a = a,
+                  .b = b + from,
+                  .b_row = b_row,
+                  .c = c + from,
+                  .c_row = c_row,
+                  .rows = rows,
+                  .depth = inner,
+                  .columns = count,
+                  .add = add});
+  };
+  multiply(0, whole);
+  if (whole == columns) return;
+  // The last columns once more with those before them, where that makes a whole vector.
+  if (whole > 0 && !add) return multiply(columns - kLanes, kLanes);
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = whole; j < columns; ++j) {
       float sum = add ? c[i * c_row + j] : 0;

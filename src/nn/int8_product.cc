@@ -4,6 +4,8 @@
 
 #if defined(__AVX2__)
 #include <immintrin.h>
+
+#include "nn/lanes.h"
 #endif
 
 namespace kibitz::nn {
@@ -28,7 +30,55 @@ void Int8ProductPlain(int64_t rows, const Int8RowTile& a, const Int8Panel& b, in
   }
 }
 
-#if defined(__AVX2__)
+#if defined(__AVX512VNNI__)
+namespace {
+
+// The sums of kRows rows, one member each: compilers keep members in registers, but not arrays.
+// Numbers by fours take turns with two sums, so that neither waits for its last product.
+template <int64_t kRows>
+struct Sums {
+  __m512i even;
+  __m512i odd;
+  Sums<kRows - 1> next;
+
+  void Start(const int32_t* zeros) {
+    even = _mm512_loadu_si512(zeros);
+    odd = _mm512_setzero_si512();
+    next.Start(zeros);
+  }
+  // b: sixteen columns of four numbers, and of the next four.
+  void Add(const uint8_t* a, const int8_t* b) {
+    even = _mm512_dpbusd_epi32(even, SpreadQuad(a), _mm512_loadu_si512(b));
+    odd = _mm512_dpbusd_epi32(odd, SpreadQuad(a + 4 * kInt8Rows),
+                              _mm512_loadu_si512(b + 4 * kInt8Columns));
+    next.Add(a + 4, b);
+  }
+  void Write(const float* a_scales, const float* b_scales, bool add, float* c) const {
+    static_assert(kInt8Columns == kLanes);
+    const auto sum = reinterpret_cast<IntLanes>(even) + reinterpret_cast<IntLanes>(odd);
+    const Lanes numbers = __builtin_convertvector(sum, Lanes);
+    // Rounded once, alike for all numbers of rows.
+    Store(c, _mm512_fmadd_ps(numbers, *a_scales * Load(b_scales), add ? Load(c) : Lanes{}));
+    next.Write(a_scales + 1, b_scales, add, c + kInt8Columns);
+  }
+
+ private:
+  // Four numbers of a row, sixteen times.
+  static __m512i SpreadQuad(const uint8_t* from) {
+    int32_t quad = 0;
+    __builtin_memcpy(&quad, from, 4);
+    return _mm512_set1_epi32(quad);
+  }
+};
+template <>
+struct Sums<0> {
+  void Start(const int32_t*) {}
+  void Add(const uint8_t*, const int8_t*) {}
+  void Write(const float*, const float*, bool, float*) const {}
+};
+
+}  // namespace
+#elif defined(__AVX2__)
 namespace {
 
 inline __m256i LoadBytes(const void* from) {
@@ -55,37 +105,44 @@ struct Sums {
   __m256i right;
   Sums<kRows - 1> next;
 
-  void Start(__m256i left_zeros, __m256i right_zeros) {
-    left = left_zeros;
-    right = right_zeros;
-    next.Start(left_zeros, right_zeros);
+  void Start(const int32_t* zeros) {
+    left = LoadBytes(zeros);
+    right = LoadBytes(zeros + 8);
+    next.Start(zeros);
   }
   // b: four times eight columns of four numbers; low and high numbers in turn with left and right.
-  void Add(const uint8_t* a, const __m256i (&b)[4]) {
+  void Add(const uint8_t* a, const int8_t* b) {
     const __m256i low = SpreadQuad(a);
     const __m256i high = SpreadQuad(a + 4 * kInt8Rows);
-    left = AddEight(left, low, b[0], high, b[2]);
-    right = AddEight(right, low, b[1], high, b[3]);
+    left = AddEight(left, low, LoadBytes(b), high, LoadBytes(b + 64));
+    right = AddEight(right, low, LoadBytes(b + 32), high, LoadBytes(b + 96));
     next.Add(a + 4, b);
   }
-  void Write(const float* a_scales, __m256 left_scale, __m256 right_scale, bool add,
-             float* c) const {
+  void Write(const float* a_scales, const float* b_scales, bool add, float* c) const {
     const __m256 scale = _mm256_set1_ps(*a_scales);
+    const __m256 left_scale = _mm256_loadu_ps(b_scales);
+    const __m256 right_scale = _mm256_loadu_ps(b_scales + 8);
     const __m256 old_left = add ? _mm256_loadu_ps(c) : _mm256_setzero_ps();
     const __m256 old_right = add ? _mm256_loadu_ps(c + 8) : _mm256_setzero_ps();
     _mm256_storeu_ps(
         c, _mm256_fmadd_ps(_mm256_cvtepi32_ps(left), _mm256_mul_ps(scale, left_scale), old_left));
     _mm256_storeu_ps(c + 8, _mm256_fmadd_ps(_mm256_cvtepi32_ps(right),
                                             _mm256_mul_ps(scale, right_scale), old_right));
-    next.Write(a_scales + 1, left_scale, right_scale, add, c + kInt8Columns);
+    next.Write(a_scales + 1, b_scales, add, c + kInt8Columns);
   }
 };
 template <>
 struct Sums<0> {
-  void Start(__m256i, __m256i) {}
-  void Add(const uint8_t*, const __m256i (&)[4]) {}
-  void Write(const float*, __m256, __m256, bool, float*) const {}
+  void Start(const int32_t*) {}
+  void Add(const uint8_t*, const int8_t*) {}
+  void Write(const float*, const float*, bool, float*) const {}
 };
+
+}  // namespace
+#endif
+
+#if defined(__AVX2__)
+namespace {
 
 template <int64_t kRows>
 void Product(const Int8RowTile& a, const Int8Panel& b, int64_t groups, int64_t planes, float* c) {
@@ -97,16 +154,13 @@ void Product(const Int8RowTile& a, const Int8Panel& b, int64_t groups, int64_t p
     const int32_t* zeros = b.zeros + weights * kInt8Columns;
     const float* scales = b.scales + weights * kInt8Columns;
     Sums<kRows> sums;
-    sums.Start(LoadBytes(zeros), LoadBytes(zeros + 8));
+    sums.Start(zeros);
     for (int64_t k = 0; k < kInt8Group; k += kStep) {
-      const __m256i columns[4] = {LoadBytes(b_quad), LoadBytes(b_quad + 32), LoadBytes(b_quad + 64),
-                                  LoadBytes(b_quad + 96)};
-      sums.Add(a_quad, columns);
+      sums.Add(a_quad, b_quad);
       a_quad += kStep * kInt8Rows;
       b_quad += kStep * kInt8Columns;
     }
-    sums.Write(a.scales + g * kInt8Rows, _mm256_loadu_ps(scales), _mm256_loadu_ps(scales + 8),
-               g > 0, c);
+    sums.Write(a.scales + g * kInt8Rows, scales, g > 0, c);
   }
 }
 
