@@ -12,7 +12,10 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
+#include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -114,7 +117,10 @@ void StartWell(char** argv) {
     changed |= SetIfMissing("OPENBLAS_CORETYPE", *kernels);
   }
   if (!changed) return;
-  execv("/proc/self/exe", argv);  // Comes back only when it fails, and then we are merely slower.
+  std::error_code error;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return;
+  execv(program.c_str(), argv);  // Comes back only when it fails, and then we are merely slower.
 }
 
 std::optional<std::string> BetterKernels(std::string_view chosen, Instructions instructions) {
