@@ -1,8 +1,8 @@
 // The product of quantised matrices, a tile of rows at a time. Numbers have 7 bits: activations
 // 1 to 127 with 64 for zero, weights -63 to 63. So four products fit a 16-bit sum whatever they
 // are, and two of the fast 8-bit multiplications share one widening: about twice the speed of
-// floats on a machine with AVX2. With AVX-512 VNNI one instruction does all of that; the results are
-// the same bits. Each kInt8Group neighbours of a row share a scale.
+// floats on a machine with AVX2. With AVX-512 VNNI one instruction does all of that; the results
+// are the same bits. Each kInt8Group neighbours of a row share a scale.
 #pragma once
 
 #include <cstdint>
