@@ -240,5 +240,16 @@ TEST(PolicyCli, LearnsByHeart) {
 }
 #endif
 
+// What no untrained network knows: the rules, and that a queen that can be had for nothing is
+// taken.
+TEST(PolicyCli, TheModelThatShipsHasLearned) {
+  const std::string model = testing::ModelPath("policy-small");
+  const std::string queen = "rnb1kbnr/pppp1ppp/8/4p1q1/4P3/3P4/PPP2PPP/RNBQKBNR w KQkq - 1 3";
+  const json taken = Answer({"predict", "--model", model, "--fen", queen});
+  EXPECT_EQ(taken["move"], "c1g5");
+  EXPECT_GT(taken["legal_mass"], 0.9);
+  EXPECT_GT(Answer({"predict", "--model", model})["legal_mass"], 0.9);
+}
+
 }  // namespace
 }  // namespace kibitz
