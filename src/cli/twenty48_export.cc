@@ -10,8 +10,8 @@
 #include "io/safetensors.h"
 #include "io/state_dict.h"
 #include "io/torch_file.h"
+#include "students/twenty48/glance_layout.h"
 #include "students/twenty48/net_config.h"
-#include "students/twenty48/play/glance_model.h"
 
 namespace kibitz::cli {
 namespace {
@@ -36,7 +36,7 @@ int Run(const ExportOptions& options, const Context& context) {
     throw Error("{}: holds no config; expected a checkpoint of 'kibitz 2048 train'", options.model);
   }
   const io::StateDict weights = io::StateDict::From(io::ReadPt(options.model), options.model);
-  if (twenty48::GlanceModel::Holds(weights)) {
+  if (twenty48::HoldsGlance(weights)) {
     throw Error(
         "{}: found what was taught at a glance, expected the whole network; 'kibitz 2048 train "
         "--init {} --max-steps 1 --learning-rate 0 --weight-decay 0' with the run's config writes "

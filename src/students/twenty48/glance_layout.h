@@ -4,7 +4,14 @@
 
 #include <cstdint>
 
+#include "io/state_dict.h"
+
 namespace kibitz::twenty48 {
+
+// Whether these are weights of a glance, not of the encoder.
+inline bool HoldsGlance(const io::StateDict& weights) {
+  return weights.Find("mix.weight") != nullptr;
+}
 
 struct GlanceLayout {
   static constexpr int64_t kRanks = 17;

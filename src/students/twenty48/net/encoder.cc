@@ -9,6 +9,7 @@
 #include "learn/block_attention.h"
 #include "learn/fused.h"
 #include "learn/weights.h"
+#include "students/twenty48/glance_layout.h"
 #include "students/twenty48/net/glance.h"
 
 namespace kibitz::twenty48 {
@@ -26,11 +27,6 @@ learn::BlockShape ShapeOf(const NetConfig& config) {
 
 bool IsHead(const std::string& name) {
   return name.starts_with("ev_heads.") || name.starts_with("policy_head.");
-}
-
-bool IsGlance(const io::StateDict& weights) {
-  return std::ranges::any_of(
-      weights.tensors(), [](const io::NamedTensor& tensor) { return tensor.name == "mix.weight"; });
 }
 
 }  // namespace
@@ -152,7 +148,7 @@ void InitEncoder(Encoder& net, uint64_t seed) {
 
 void LoadWeightsInto(Encoder& net, const std::string& path) {
   const io::StateDict read = io::StateDict::Read(path);
-  if (IsGlance(read)) {
+  if (HoldsGlance(read)) {
     Glance glance(net->config);
     learn::LoadWeights(*glance, read, read.place());
     return WriteInto(*glance, net);

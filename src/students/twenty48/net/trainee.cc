@@ -14,8 +14,10 @@ Twenty48Trainee::Twenty48Trainee(const TrainOptions& options)
       rows_(SelectRows(pack_, options_.dataset)),
       net_(options_.model) {
   InitEncoder(net_, options_.training.seed);
-  if (!options_.init.empty()) LoadWeightsInto(net_, options_.init);
-  if (!options_.glance) return;
+  if (!options_.glance) {
+    if (!options_.init.empty()) LoadWeightsInto(net_, options_.init);
+    return;
+  }
   glance_ = Glance(options_.model);
   InitGlance(glance_, options_.training.seed);
   if (options_.init.empty()) return;

@@ -40,10 +40,6 @@ nn::Linear ReadLinear(const io::StateDict& weights, const std::string& name, int
 
 }  // namespace
 
-bool GlanceModel::Holds(const io::StateDict& weights) {
-  return weights.Find("mix.weight") != nullptr;
-}
-
 GlanceModel::GlanceModel(const io::StateDict& weights, const NetConfig& config)
     : width_(GlanceWidth(config)),
       hidden_(config.intermediate_size),

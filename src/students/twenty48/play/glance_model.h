@@ -17,7 +17,6 @@ namespace kibitz::twenty48 {
 
 class GlanceModel {
  public:
-  static bool Holds(const io::StateDict& weights);
   // Throws Error.
   GlanceModel(const io::StateDict& weights, const NetConfig& config);
 

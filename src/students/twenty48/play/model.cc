@@ -7,6 +7,7 @@
 #include "io/state_dict.h"
 #include "nn/block_attention.h"
 #include "nn/transformer.h"
+#include "students/twenty48/glance_layout.h"
 
 namespace kibitz::twenty48 {
 namespace {
@@ -35,7 +36,7 @@ void Append(std::vector<float>& to, const std::vector<float>& more) {
 Model::Model(const std::string& path, const ModelOptions& options)
     : config_(ReadConfig(path)), team_(options.threads) {
   const io::StateDict weights = io::StateDict::Read(path);
-  if (GlanceModel::Holds(weights)) {
+  if (HoldsGlance(weights)) {
     glance_ = std::make_unique<GlanceModel>(weights, config_);
     return;
   }
