@@ -17,8 +17,8 @@
 #include "base/thread_pool.h"
 #include "bench/bench.h"
 #include "bench/io_parts.h"
-#include "io/byte_sink.h"
-#include "io/jsonl.h"
+#include "io/bytes/byte_sink.h"
+#include "io/tables/jsonl.h"
 
 namespace kibitz::bench {
 namespace {

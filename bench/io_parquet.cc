@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
-#include "io/parquet.h"
+#include "io/tables/parquet.h"
 
 namespace kibitz::bench {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "bench/bench.h"
 #include "bench/io_parts.h"
-#include "io/convert_weights.h"
-#include "io/torch_file.h"
+#include "io/weights/convert_weights.h"
+#include "io/weights/torch_file.h"
 
 namespace kibitz::bench {
 namespace {

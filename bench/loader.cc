@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "bench/bench.h"
-#include "students/decoder/stream.h"
+#include "students/decoder/data/stream.h"
 #include "tests/support/decoder_records.h"
 
 namespace kibitz::bench {

@@ -20,11 +20,11 @@
 #include "bench/bench.h"
 #include "bench/mcts_search.h"
 #include "bench/peak.h"
-#include "nn/int16_product.h"
-#include "nn/linear.h"
-#include "nn/residual_net.h"
-#include "nn/residual_random.h"
-#include "nn/small_product.h"
+#include "nn/conv/residual_net.h"
+#include "nn/kernels/int16_product.h"
+#include "nn/kernels/linear.h"
+#include "nn/kernels/small_product.h"
+#include "tests/support/residual_random.h"
 
 namespace kibitz::bench {
 namespace {
@@ -171,11 +171,11 @@ class DirectNet {
  private:
   // The board's policy, and what the value's hidden layer takes.
   void RunPosition(const PlaneInput& position, float* policy, float* value) const {
-    constexpr int64_t kMostChannels = 128;
-    static thread_local nn::AlignedArray<float> room(3 * kBordered * kBordered * kMostChannels);
+    constexpr int64_t kMaxChannels = 128;
+    static thread_local nn::AlignedArray<float> room(3 * kBordered * kBordered * kMaxChannels);
     float* x = room.data();
-    float* y = x + kBordered * kBordered * kMostChannels;
-    float* z = y + kBordered * kBordered * kMostChannels;
+    float* y = x + kBordered * kBordered * kMaxChannels;
+    float* z = y + kBordered * kBordered * kMaxChannels;
     std::fill_n(x, room.size(), 0.0F);
     Expand(position, y);
     convs_[0].Run(y, x, true);

@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "games/chess/movegen.h"
 #include "oracles/lc0/network.h"
-#include "oracles/mcts/search.h"
+#include "oracles/search/search.h"
 
 namespace kibitz::bench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/thread_pool.h"
 #include "bench/bench.h"
-#include "nn/lanes.h"
+#include "nn/kernels/lanes.h"
 
 namespace kibitz::bench {
 namespace {

@@ -16,7 +16,7 @@
 #include "games/chess/attacks.h"
 #include "games/chess/fen.h"
 #include "games/chess/perft.h"
-#include "oracles/line_process.h"
+#include "oracles/engines/line_process.h"
 #include "tests/support/perft_suite.h"
 
 namespace kibitz::bench {

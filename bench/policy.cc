@@ -15,16 +15,16 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "bench/bench.h"
-#include "io/safetensors.h"
+#include "io/weights/safetensors.h"
 #include "learn/adamw.h"
 #include "learn/runtime.h"
 #include "learn/weights.h"
-#include "students/policy/batches.h"
+#include "students/policy/data/batches.h"
+#include "students/policy/data/planes.h"
+#include "students/policy/data/precompute.h"
 #include "students/policy/net/loss.h"
 #include "students/policy/net/policy_net.h"
-#include "students/policy/planes.h"
 #include "students/policy/play/model.h"
-#include "students/policy/precompute.h"
 #include "tests/support/policy_rows.h"
 
 namespace kibitz::bench {
@@ -101,7 +101,7 @@ class Learner {
   Learner(const policy::NetConfig& config, bool plain)
       : plain_(plain), net_(policy::MakeNet(config)) {
     learn::InitWeights(*net_, 1);
-    learn::LoopSettings settings;
+    learn::LoopOptions settings;
     settings.weight_decay = 0.01;
     ours_ = std::make_unique<learn::AdamW>(net_->parameters(), settings);
     torchs_ = std::make_unique<torch::optim::AdamW>(
@@ -109,7 +109,7 @@ class Learner {
   }
 
   double Step(const policy::Batch& batch) {
-    const policy::TaughtBatch taught = policy::ToTensors(policy::Batch(batch));
+    const policy::TargetBatch taught = policy::ToTensors(policy::Batch(batch));
     if (plain_) {
       torchs_->zero_grad();
       const torch::Tensor logits = net_->Logits(taught.inputs, policy::Form::kPlain);

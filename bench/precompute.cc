@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "bench/bench.h"
-#include "students/policy/precompute.h"
+#include "students/policy/data/precompute.h"
 #include "tests/support/policy_rows.h"
 
 namespace kibitz::bench {

@@ -20,8 +20,8 @@
 #include "bench/bench.h"
 #include "bench/peak.h"
 #include "learn/runtime.h"
+#include "students/decoder/data/source.h"
 #include "students/decoder/net/loss.h"
-#include "students/decoder/source.h"
 #include "tests/support/decoder_records.h"
 
 namespace kibitz::bench {

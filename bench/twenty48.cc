@@ -14,11 +14,11 @@
 #include "base/random.h"
 #include "bench/bench.h"
 #include "games/twenty48/spawn.h"
-#include "io/safetensors.h"
+#include "io/weights/safetensors.h"
 #include "learn/runtime.h"
 #include "learn/weights.h"
-#include "oracles/row_heuristic.h"
-#include "oracles/self_play.h"
+#include "oracles/twenty48/row_heuristic.h"
+#include "oracles/twenty48/self_play.h"
 #include "students/twenty48/net/encoder.h"
 #include "students/twenty48/net/loss.h"
 #include "students/twenty48/play/player.h"
@@ -200,7 +200,7 @@ void BenchTraining(Bench& bench, Encoder& net, const std::vector<Position>& posi
   double losses[2] = {};
   const auto step = [&](twenty48::Form form, double& loss) {
     net->zero_grad();
-    const twenty48::TaughtRows rows = ToTensors(batch, target, binner);
+    const twenty48::TargetRows rows = ToTensors(batch, target, binner);
     const auto taught = LossOf(net->forward(rows.tokens, form), rows, target);
     taught.total.backward();
     loss = taught.total.item<double>();

@@ -15,7 +15,7 @@
 #include "base/random.h"
 #include "bench/bench.h"
 #include "games/chess/move_text.h"
-#include "oracles/line_process.h"
+#include "oracles/engines/line_process.h"
 #include "students/decoder/play/player.h"
 #include "uci/engine.h"
 

@@ -72,35 +72,43 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
        -Wno-stringop-overread)
 endif()
 
-# Our own code: include root, warnings, and one of two precompiled headers: torch for what learns,
-# JSON and formatting for the rest.
+# Our own code: include root, warnings, and one of three precompiled headers: torch for what learns,
+# GoogleTest for tests, JSON and formatting for the rest.
 function(kibitz_configure target torch)
+  cmake_parse_arguments(ARG "TEST" "" "" ${ARGN})
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   target_compile_options(${target} PRIVATE ${KIBITZ_WARNINGS})
-  if(NOT torch)
-    if(NOT target STREQUAL kibitz_pch)
-      target_precompile_headers(${target} REUSE_FROM kibitz_pch)
-    endif()
-  else()
+  set(pch kibitz_pch)
+  if(torch)
     target_include_directories(${target} SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
     target_link_libraries(${target} PUBLIC ${TORCH_LIBRARIES} ${OpenMP_CXX_LIBRARIES})
     target_compile_options(${target} PRIVATE ${KIBITZ_TORCH_FLAGS})
-    if(NOT target STREQUAL kibitz_torch_pch)
-      target_precompile_headers(${target} REUSE_FROM kibitz_torch_pch)
-    endif()
+    set(pch kibitz_torch_pch)
+  elseif(ARG_TEST)
+    set(pch kibitz_test_pch)
+  endif()
+  if(NOT target MATCHES "_pch$")
+    target_precompile_headers(${target} REUSE_FROM ${pch})
   endif()
 endfunction()
 
-file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/pch.cc CONTENT "")
-add_library(kibitz_pch OBJECT ${CMAKE_BINARY_DIR}/pch.cc)
-target_precompile_headers(kibitz_pch PRIVATE <fmt/format.h> <nlohmann/json.hpp> <string> <vector>)
-target_link_libraries(kibitz_pch PUBLIC fmt::fmt nlohmann_json::nlohmann_json)
-kibitz_configure(kibitz_pch FALSE)
+# kibitz_pch_library(name torch HEADERS ... LINK ...): a precompiled header that targets reuse.
+function(kibitz_pch_library name torch)
+  cmake_parse_arguments(ARG "" "" "HEADERS;LINK" ${ARGN})
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cc CONTENT "")
+  add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/${name}.cc)
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  kibitz_configure(${name} ${torch})
+endfunction()
+
+set(KIBITZ_COMMON_HEADERS <fmt/format.h> <nlohmann/json.hpp> <algorithm> <array> <filesystem> <functional> <memory>
+    <optional> <span> <string> <vector>)
+kibitz_pch_library(kibitz_pch FALSE HEADERS ${KIBITZ_COMMON_HEADERS} LINK fmt::fmt nlohmann_json::nlohmann_json)
+kibitz_pch_library(kibitz_test_pch FALSE HEADERS ${KIBITZ_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>
+                   LINK fmt::fmt nlohmann_json::nlohmann_json GTest::gmock)
 if(KIBITZ_TORCH)
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/torch_pch.cc CONTENT "")
-  add_library(kibitz_torch_pch OBJECT ${CMAKE_BINARY_DIR}/torch_pch.cc)
-  target_precompile_headers(kibitz_torch_pch PRIVATE <torch/torch.h>)
-  kibitz_configure(kibitz_torch_pch TRUE)
+  kibitz_pch_library(kibitz_torch_pch TRUE HEADERS <torch/torch.h>)
 endif()
 
 # What tests share: where data is, temporary folders, running programs.
@@ -108,7 +116,8 @@ add_library(kibitz_test_support STATIC ${CMAKE_SOURCE_DIR}/tests/support/test_da
             ${CMAKE_SOURCE_DIR}/tests/support/corruption.cc)
 kibitz_configure(kibitz_test_support FALSE)
 target_include_directories(kibitz_test_support PUBLIC ${CMAKE_SOURCE_DIR})
-target_compile_definitions(kibitz_test_support PRIVATE KIBITZ_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+target_compile_definitions(kibitz_test_support PRIVATE KIBITZ_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                                                       KIBITZ_BINARY_DIR="${CMAKE_BINARY_DIR}")
 target_link_libraries(kibitz_test_support PUBLIC kibitz_base GTest::gtest)
 
 # kibitz_library(games/chess [TORCH] [HOT] LINK ... [TEST_LINK ...]): the folder's .cc files as kibitz_games_chess,
@@ -154,10 +163,11 @@ function(kibitz_test name)
     set(ARG_TIMEOUT 300)
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  kibitz_configure(${name} ${ARG_TORCH})
+  kibitz_configure(${name} ${ARG_TORCH} TEST)
+  if(NOT KIBITZ_SANITIZE)
+    target_compile_options(${name} PRIVATE -O1)  # A third less to compile; tests are no hot code.
+  endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINK} kibitz_base kibitz_test_support GTest::gmock GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE KIBITZ_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-                                             KIBITZ_BINARY_DIR="${CMAKE_BINARY_DIR}")
   set_target_properties(${name} PROPERTIES
                         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   set(properties TIMEOUT ${ARG_TIMEOUT})

@@ -21,7 +21,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using testing::Ran;
 
-const char* const kProgram = KIBITZ_BINARY_DIR "/kibitz";
+const std::string kProgram = testing::ProgramPath("kibitz");
 
 Ran Kibitz(std::vector<std::string> words, const std::string& input = "") {
   words.insert(words.begin(), kProgram);
@@ -181,7 +181,7 @@ TEST(CliTest, PgnLinesAndBrokenGames) {
 TEST(CliTest, CtrlCEndsLongWork) {
   const pid_t child = fork();
   if (child == 0) {
-    execl(kProgram, kProgram, "chess", "perft", "--depth", "8", "--quiet", nullptr);
+    execl(kProgram.c_str(), kProgram.c_str(), "chess", "perft", "--depth", "8", "--quiet", nullptr);
     _exit(127);
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -205,7 +205,7 @@ TEST(CliTest, CompletionKnowsCommandsAndFlags) {
 }
 
 TEST(CliTest, TrainCommandsRunBesideTheProgram) {
-  if (!testing::Exists(KIBITZ_BINARY_DIR "/kibitz-train")) {
+  if (!testing::Exists(testing::ProgramPath("kibitz-train"))) {
     GTEST_SKIP() << "built without torch";
   }
   const Ran ran = Kibitz({"train", "check", "--json"});

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using testing::Ran;
 
 Ran Decoder(std::vector<std::string> words, const std::string& input = "") {
-  words.insert(words.begin(), {KIBITZ_BINARY_DIR "/kibitz", "decoder"});
+  words.insert(words.begin(), {testing::ProgramPath("kibitz"), "decoder"});
   return testing::RunCommand(words, input);
 }
 

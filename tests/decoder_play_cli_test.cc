@@ -20,7 +20,7 @@ using testing::Ran;
 
 Ran Decoder(const std::string& command, std::vector<std::string> words,
             const std::string& input = "") {
-  words.insert(words.begin(), {KIBITZ_BINARY_DIR "/kibitz", "decoder", command, "--model",
+  words.insert(words.begin(), {testing::ProgramPath("kibitz"), "decoder", command, "--model",
                                testing::GoldenPath("decoder/tiny.pt")});
   return testing::RunCommand(words, input);
 }
@@ -134,7 +134,7 @@ TEST(DecoderPlayCliTest, ThinkManyWithSeedsLikeOneByOne) {
 
 TEST(DecoderPlayCliTest, BareWeightsNeedTheNumberOfHeads) {
   const testing::TempFolder folder;
-  const std::string kibitz = KIBITZ_BINARY_DIR "/kibitz";
+  const std::string kibitz = testing::ProgramPath("kibitz");
   const std::string bare = folder.File("bare.safetensors");
   ASSERT_EQ(testing::RunCommand(
                 {kibitz, "decoder", "migrate", testing::GoldenPath("decoder/tiny.pt"), bare})

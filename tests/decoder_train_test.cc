@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "io/state_dict.h"
-#include "io/torch_file.h"
+#include "io/weights/state_dict.h"
+#include "io/weights/torch_file.h"
 #include "tests/support/decoder_records.h"
 #include "tests/support/test_data.h"
 
@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using testing::Ran;
 using testing::ReadWhole;
 
-const char* const kProgram = KIBITZ_BINARY_DIR "/kibitz";
+const std::string kProgram = testing::ProgramPath("kibitz");
 
 class DecoderTrainTest : public ::testing::Test {
  protected:

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/atomic_file.h"
-#include "io/parquet.h"
-#include "io/sqlite.h"
-#include "io/tensorboard.h"
+#include "io/runs/tensorboard.h"
+#include "io/tables/parquet.h"
+#include "io/tables/sqlite.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz {
@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using testing::Ran;
 
 Ran File(std::vector<std::string> words) {
-  words.insert(words.begin(), {KIBITZ_BINARY_DIR "/kibitz", "file"});
+  words.insert(words.begin(), {testing::ProgramPath("kibitz"), "file"});
   return testing::RunCommand(words);
 }
 

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "io/npy.h"
-#include "io/torch_file.h"
-#include "students/decoder/migrate.h"
+#include "io/tables/npy.h"
+#include "io/weights/torch_file.h"
+#include "students/decoder/data/migrate.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz::decoder {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "io/npy.h"
-#include "io/safetensors.h"
-#include "io/torch_file.h"
+#include "io/tables/npy.h"
+#include "io/weights/safetensors.h"
+#include "io/weights/torch_file.h"
 #include "learn/buckets.h"
 #include "learn/weights.h"
 #include "students/decoder/net/loss.h"
@@ -169,8 +169,8 @@ Batch ReadBatch(const std::string& folder) {
 
 enum class Version { kPlain, kPacked };
 
-Taught LossOf(Version version, DecoderNet& net, const Batch& batch, const LossOptions& options,
-              int32_t padded_length) {
+LossAndMetrics LossOf(Version version, DecoderNet& net, const Batch& batch,
+                      const LossOptions& options, int32_t padded_length) {
   return version == Version::kPlain ? PlainLoss(net, batch, options, padded_length)
                                     : PackedLoss(net, batch, options);
 }
@@ -251,7 +251,7 @@ void ExpectLikeReference(Version version, Phase phase) {
                      .d = weights["d"]};
   const Batch batch = ReadBatch(finetune ? "losses/finetune_batch" : "losses/pretrain_batch");
   DecoderNet net = Tiny();
-  const Taught taught = LossOf(version, net, batch, options, about["max_seq_len"]);
+  const LossAndMetrics taught = LossOf(version, net, batch, options, about["max_seq_len"]);
   ExpectMetrics(taught.metrics, phase, expected);
   taught.loss.backward();
   ExpectGradients(net, expected["grad_l2"]);

@@ -13,11 +13,11 @@
 #include "base/error.h"
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
-#include "io/convert_weights.h"
-#include "io/npy.h"
+#include "io/tables/npy.h"
+#include "io/weights/convert_weights.h"
+#include "students/decoder/data/weights_file.h"
 #include "students/decoder/play/model.h"
 #include "students/decoder/play/player.h"
-#include "students/decoder/weights_file.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz::decoder {

@@ -9,10 +9,10 @@
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
 #include "games/chess/movegen.h"
-#include "io/npy.h"
-#include "students/decoder/batch.h"
-#include "students/decoder/records.h"
-#include "students/decoder/tokens.h"
+#include "io/tables/npy.h"
+#include "students/decoder/data/batch.h"
+#include "students/decoder/data/records.h"
+#include "students/decoder/data/tokens.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz::decoder {
@@ -125,32 +125,32 @@ SearchRow SearchOf(const json& row) {
 }
 
 // Choices of a golden row; "identity" and "max" are words of the kit.
-ThinkingChoices ChoicesOf(const json& settings, const SearchRow& row) {
+ThinkingChoices ChoicesOf(const json& options, const SearchRow& row) {
   const int count =
-      std::min(settings["max_variations"].get<int>(), static_cast<int>(row.variations.size()));
+      std::min(options["max_variations"].get<int>(), static_cast<int>(row.variations.size()));
   ThinkingChoices choices;
-  if (settings["ranking"].is_array()) choices.ranking = settings["ranking"].get<std::vector<int>>();
-  if (settings["ranking"] == "identity") {
+  if (options["ranking"].is_array()) choices.ranking = options["ranking"].get<std::vector<int>>();
+  if (options["ranking"] == "identity") {
     for (int i = 1; i <= count; ++i) choices.ranking.push_back(i);
   }
-  if (settings["depths"].is_array()) choices.depths = settings["depths"].get<std::vector<int>>();
-  if (settings["depths"] == "max") {
-    choices.depths.assign(static_cast<size_t>(count), settings["max_depth"].get<int>());
+  if (options["depths"].is_array()) choices.depths = options["depths"].get<std::vector<int>>();
+  if (options["depths"] == "max") {
+    choices.depths.assign(static_cast<size_t>(count), options["max_depth"].get<int>());
   }
   return choices;
 }
 
-ThinkingSettings SettingsOf(const json& settings) {
-  return {.max_seq_len = settings["max_seq_len"],
-          .max_variations = settings["max_variations"],
-          .max_depth = settings["max_depth"],
+ThinkingOptions SettingsOf(const json& options) {
+  return {.max_seq_len = options["max_seq_len"],
+          .max_variations = options["max_variations"],
+          .max_depth = options["max_depth"],
           .terminal_leaves = false};
 }
 
 ThinkingResult ThinkAs(const json& golden) {
   const SearchRow row = SearchOf(golden["row"]);
   Rng rng({.seed = 1});
-  return Think(row, SettingsOf(golden["settings"]), rng, ChoicesOf(golden["settings"], row));
+  return Think(row, SettingsOf(golden["options"]), rng, ChoicesOf(golden["options"], row));
 }
 
 std::vector<Ply> GameOf(const json& rows) {
@@ -170,11 +170,11 @@ std::vector<Ply> GameOf(const json& rows) {
 
 Sequence PlayAs(const json& golden) {
   const std::vector<Ply> game = GameOf(golden["rows"]);
-  const json& settings = golden["settings"];
+  const json& options = golden["options"];
   return GameSequence(
-      game, GameSettings{.max_seq_len = settings["max_seq_len"]},
-      GameChoices{.start = settings["slice_start_choice"],
-                  .board_skipped = settings["board_skipped"].get<std::vector<bool>>()});
+      game, GameOptions{.max_seq_len = options["max_seq_len"]},
+      GameChoices{.start = options["slice_start_choice"],
+                  .board_skipped = options["board_skipped"].get<std::vector<bool>>()});
 }
 
 std::vector<int> Positions(const std::vector<uint8_t>& mask) {
@@ -297,7 +297,7 @@ TEST(GoldenDecoderTest, ThinkingTensors) {
   std::vector<Sequence> sequences;
   int length = 0;
   for (const json& row : RowsOfTensors(folder, "decoder/finetune/variations.jsonl")) {
-    length = row["settings"]["max_seq_len"];
+    length = row["options"]["max_seq_len"];
     sequences.push_back(ThinkAs(row).sequence.value());
   }
   const PaddedBatch dense = Pad(Pack(sequences), length);
@@ -316,7 +316,7 @@ TEST(GoldenDecoderTest, GameTensors) {
   std::vector<Sequence> sequences;
   int length = 0;
   for (const json& row : RowsOfTensors(folder, "decoder/pretrain/games.jsonl")) {
-    length = row["settings"]["max_seq_len"];
+    length = row["options"]["max_seq_len"];
     sequences.push_back(PlayAs(row));
   }
   const PaddedBatch dense = Pad(Pack(sequences), length);

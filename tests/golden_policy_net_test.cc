@@ -12,13 +12,13 @@
 #include "base/atomic_file.h"
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
-#include "io/npy.h"
-#include "io/safetensors.h"
+#include "io/tables/npy.h"
+#include "io/weights/safetensors.h"
 #include "learn/adamw.h"
 #include "learn/weights.h"
+#include "students/policy/data/planes.h"
 #include "students/policy/net/loss.h"
 #include "students/policy/net/policy_net.h"
-#include "students/policy/planes.h"
 #include "students/policy/play/player.h"
 #include "tests/support/test_data.h"
 
@@ -153,7 +153,7 @@ void ExpectSteps(const std::string& folder, Form form, bool dense) {
   const Json golden = Json::parse(ReadWhole(folder + "/training.json"));
   const Tensor labels = Array(Models("soft_targets_T50.npy"));
   const Tensor inputs = Inputs(config);
-  TaughtBatch batch;
+  TargetBatch batch;
   const Tensor where = labels.nonzero();  // (E, 2)
   batch.rows = where.select(1, 0).contiguous();
   batch.moves = where.select(1, 1).contiguous();
@@ -161,7 +161,7 @@ void ExpectSteps(const std::string& folder, Form form, bool dense) {
   batch.best = labels.argmax(1);
   const PolicyNet net = MakeNet(config);
   LoadWeightsInto(*net, folder);
-  learn::LoopSettings settings;
+  learn::LoopOptions settings;
   settings.beta1 = golden["betas"][0];
   settings.beta2 = golden["betas"][1];
   settings.epsilon = golden["eps"];

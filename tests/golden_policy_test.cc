@@ -13,14 +13,14 @@
 
 #include "base/text.h"
 #include "games/chess/fen.h"
-#include "io/npy.h"
-#include "students/policy/dataset.h"
-#include "students/policy/export.h"
-#include "students/policy/labels.h"
-#include "students/policy/planes.h"
-#include "students/policy/precompute.h"
-#include "students/policy/verify.h"
-#include "students/policy/vocabulary.h"
+#include "io/tables/npy.h"
+#include "students/policy/data/dataset.h"
+#include "students/policy/data/export.h"
+#include "students/policy/data/labels.h"
+#include "students/policy/data/planes.h"
+#include "students/policy/data/precompute.h"
+#include "students/policy/data/verify.h"
+#include "students/policy/data/vocabulary.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz::policy {

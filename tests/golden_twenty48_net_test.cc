@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "io/npy.h"
+#include "io/tables/npy.h"
 #include "learn/weights.h"
 #include "students/twenty48/net/encoder.h"
 #include "students/twenty48/net/loss.h"
@@ -86,8 +86,8 @@ TEST(GoldenTwenty48Net, ABinnedInitLoadsIntoAPolicy) {
             1e-5);
 }
 
-TaughtRows RowsFrom(const Json& item) {
-  TaughtRows rows;
+TargetRows RowsFrom(const Json& item) {
+  TargetRows rows;
   rows.legal = FromJson(item["legal"]).to(torch::kBool);
   if (item.contains("move_targets")) rows.moves = FromJson(item["move_targets"]).to(torch::kInt64);
   if (item.contains("bin_targets")) rows.bins = FromJson(item["bin_targets"]).to(torch::kInt64);
@@ -107,7 +107,7 @@ void ExpectLoss(const Losses& losses, const Tensor& leaf, const Json& expected) 
 TEST(GoldenTwenty48Net, HardMoveLosses) {
   const Json golden = Golden("losses.json");
   const Json& hard = golden["hard_move"];
-  const TaughtRows rows = RowsFrom(hard);
+  const TargetRows rows = RowsFrom(hard);
   const auto fresh = [](const Json& item) {
     return FromJson(item["student_logits"]).requires_grad_();
   };
@@ -131,7 +131,7 @@ TEST(GoldenTwenty48Net, BinnedLosses) {
     EXPECT_LT(Apart(logits.grad(), Array(name + "_grad.npy")), 1e-6);
   }
   const Json& item = golden["binned_ev_upper_bounds_default_edges"];
-  TaughtRows rows = RowsFrom(item);
+  TargetRows rows = RowsFrom(item);
   rows.legal.select(1, 1).fill_(false);
   const Tensor logits = FromJson(item["logits"]);
   ExpectLoss(BinnedLoss(logits, rows), logits, golden["binned_ev_no_legal_down"]);
@@ -139,7 +139,7 @@ TEST(GoldenTwenty48Net, BinnedLosses) {
 
 TEST(GoldenTwenty48Net, TsadLosses) {
   for (const Json& batch : Golden("tsad.json")["batches"]) {
-    TaughtRows rows;
+    TargetRows rows;
     std::vector<float> legal;
     std::vector<int64_t> moves;
     for (const Json& position : batch["positions"]) {
@@ -168,7 +168,7 @@ TEST(GoldenTwenty48Net, TsadLosses) {
 // The document's direction has no recorded results: it is 0 only where both agree, and asks for
 // what the teacher's targets say.
 TEST(GoldenTwenty48Net, TheOtherDirectionLeadsToTheSameAnswer) {
-  TaughtRows rows;
+  TargetRows rows;
   rows.legal = torch::tensor({true, true, true, false}).reshape({1, 4});
   rows.moves = torch::tensor({int64_t{0}});
   rows.soft = torch::tensor({0.5F, 0.3F, 0.2F, 0.0F}).reshape({1, 4});

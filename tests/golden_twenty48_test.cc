@@ -10,14 +10,14 @@
 
 #include "base/text.h"
 #include "games/twenty48/slide.h"
-#include "io/little_endian.h"
-#include "io/npy.h"
-#include "io/sqlite.h"
-#include "students/twenty48/augment.h"
-#include "students/twenty48/pack.h"
-#include "students/twenty48/pack_writer.h"
+#include "io/bytes/little_endian.h"
+#include "io/tables/npy.h"
+#include "io/tables/sqlite.h"
+#include "students/twenty48/data/augment.h"
+#include "students/twenty48/data/pack.h"
+#include "students/twenty48/data/pack_writer.h"
+#include "students/twenty48/data/targets.h"
 #include "students/twenty48/play/model.h"
-#include "students/twenty48/targets.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz::twenty48 {

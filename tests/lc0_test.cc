@@ -15,11 +15,11 @@
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
 #include "games/chess/movegen.h"
-#include "io/jsonl.h"
+#include "io/tables/jsonl.h"
 #include "oracles/lc0/network.h"
 #include "oracles/lc0/planes.h"
 #include "oracles/lc0/policy_index.h"
-#include "oracles/mcts/search.h"
+#include "oracles/search/search.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz::oracles {

@@ -14,10 +14,10 @@
 
 #include "base/atomic_file.h"
 #include "base/random.h"
-#include "io/jsonl.h"
-#include "io/parquet.h"
-#include "oracles/line_process.h"
-#include "students/decoder/source.h"
+#include "io/tables/jsonl.h"
+#include "io/tables/parquet.h"
+#include "oracles/engines/line_process.h"
+#include "students/decoder/data/source.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz {
@@ -33,7 +33,7 @@ using testing::Ran;
 using testing::TempFolder;
 
 std::vector<std::string> Words(std::vector<std::string> words) {
-  words.insert(words.begin(), {KIBITZ_BINARY_DIR "/kibitz", "oracle"});
+  words.insert(words.begin(), {testing::ProgramPath("kibitz"), "oracle"});
   return words;
 }
 
@@ -257,7 +257,7 @@ TEST_F(OracleCliTest, EvalsMakeAThousandRowsInBothLayouts) {
   // The policy makes the same data set of either, with nothing left out.
   for (const std::string& name : {std::string("e.parquet"), std::string("e.jsonl.zst")}) {
     const Ran ran =
-        testing::RunCommand({KIBITZ_BINARY_DIR "/kibitz", "policy", "precompute", "--input",
+        testing::RunCommand({testing::ProgramPath("kibitz"), "policy", "precompute", "--input",
                              File(name), "--out", File(name + ".set"), "--json", "--quiet"});
     ASSERT_EQ(ran.code, 0) << ran.err;
     const json made = json::parse(ran.out);

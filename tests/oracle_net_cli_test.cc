@@ -22,7 +22,7 @@ using testing::Ran;
 using testing::TempFolder;
 
 Ran Oracle(std::vector<std::string> words) {
-  words.insert(words.begin(), {KIBITZ_BINARY_DIR "/kibitz", "oracle"});
+  words.insert(words.begin(), {testing::ProgramPath("kibitz"), "oracle"});
   return testing::RunCommand(words);
 }
 
@@ -78,7 +78,7 @@ TEST_F(OracleNetTest, SearchIsTheSameOnAnyNumberOfThreadsAndInAnyCompany) {
   }());
   EXPECT_EQ(one["moves"], two["moves"]);
   words.insert(words.end(), {"--fens", "-"});
-  words.insert(words.begin(), {KIBITZ_BINARY_DIR "/kibitz", "oracle"});
+  words.insert(words.begin(), {testing::ProgramPath("kibitz"), "oracle"});
   const Ran many = testing::RunCommand(words,
                                        "8/8/8/8/8/5k2/6q1/7K w - - 0 1\n"
                                        "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1\n"
@@ -126,7 +126,7 @@ TEST_F(OracleNetTest, MakesRecordsThatTheDecoderReads) {
 
   for (const auto& [option, file] : {std::pair("--games", games), {"--variations", searches}}) {
     const Ran dump = testing::RunCommand(
-        {KIBITZ_BINARY_DIR "/kibitz", "decoder", "dump", option, file, "--row", "3", "--json"});
+        {testing::ProgramPath("kibitz"), "decoder", "dump", option, file, "--row", "3", "--json"});
     EXPECT_EQ(dump.code, 0) << dump.err;
     EXPECT_FALSE(dump.out.empty());
   }

@@ -24,7 +24,7 @@ using testing::Ran;
 using testing::ReadWhole;
 using testing::TempFolder;
 
-const std::string kProgram = KIBITZ_BINARY_DIR "/kibitz";
+const std::string kProgram = testing::ProgramPath("kibitz");
 
 Ran Policy(std::vector<std::string> words) {
   words.insert(words.begin(), {kProgram, "policy"});

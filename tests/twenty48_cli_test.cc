@@ -25,7 +25,7 @@ using testing::ReadWhole;
 using testing::TempFolder;
 
 Ran Twenty48(std::vector<std::string> words) {
-  words.insert(words.begin(), {KIBITZ_BINARY_DIR "/kibitz", "2048"});
+  words.insert(words.begin(), {testing::ProgramPath("kibitz"), "2048"});
   return testing::RunCommand(words);
 }
 

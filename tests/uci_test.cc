@@ -17,8 +17,8 @@
 #include "games/chess/move_text.h"
 #include "games/chess/movegen.h"
 #include "games/chess/rules.h"
-#include "oracles/line_process.h"
-#include "oracles/uci_client.h"
+#include "oracles/engines/line_process.h"
+#include "oracles/engines/uci_client.h"
 #include "tests/support/test_data.h"
 #include "tests/support/uci_lines.h"
 #include "uci/command.h"
@@ -34,7 +34,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Clock = std::chrono::steady_clock;
 
-const char* const kProgram = KIBITZ_BINARY_DIR "/kibitz";
+const std::string kProgram = testing::ProgramPath("kibitz");
 
 std::string Model() { return testing::GoldenPath("decoder/tiny.pt"); }
 
@@ -368,7 +368,7 @@ TEST(UciTest, EndsWhenNobodyListens) {
     dup2(in[0], STDIN_FILENO);
     dup2(out[1], STDOUT_FILENO);
     for (int end : {in[0], in[1], out[0], out[1]}) close(end);
-    execl(kProgram, kProgram, "uci", "--model", Model().c_str(), nullptr);
+    execl(kProgram.c_str(), kProgram.c_str(), "uci", "--model", Model().c_str(), nullptr);
     _exit(127);
   }
   close(in[0]);
@@ -406,7 +406,7 @@ void PlayAGame(const std::string& stockfish, bool with_white) {
            {"UCI_ShowWDL", "true"}, {"MultiPV", "2"}, {"MaxVariations", "2"}, {"MaxDepth", "2"}}});
   oracles::UciClient theirs({.command = {stockfish}, .options = {{"Hash", "16"}}});
   EXPECT_THAT(ours.name(), StartsWith("Kibitz"));
-  constexpr int kMostPlies = 160;
+  constexpr int kMaxPlies = 160;
   oracles::GameSoFar game;
   std::vector<Board> boards = {Board()};
   int infos = 0;
@@ -417,7 +417,7 @@ void PlayAGame(const std::string& stockfish, bool with_white) {
     ASSERT_TRUE(info.score->wdl);
     EXPECT_EQ(info.score->wdl->win + info.score->wdl->draw + info.score->wdl->loss, 1000);
   };
-  while (chess::EndingOf(boards) == chess::Ending::kNone && game.moves.size() < kMostPlies) {
+  while (chess::EndingOf(boards) == chess::Ending::kNone && game.moves.size() < kMaxPlies) {
     const bool our_turn = (game.moves.size() % 2 == 0) == with_white;
     const auto answer = our_turn
                             ? ours.Ask(game, {.clocks = oracles::Clocks{20000, 20000, 0, 0}}, check)

@@ -19,7 +19,7 @@
 #include "games/chess/move_text.h"
 #include "games/chess/pgn.h"
 #include "games/chess/rules.h"
-#include "io/byte_source.h"
+#include "io/bytes/byte_source.h"
 
 namespace kibitz::cli {
 namespace {

@@ -8,10 +8,10 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "games/chess/fen.h"
-#include "students/decoder/annotate.h"
-#include "students/decoder/batch.h"
-#include "students/decoder/source.h"
-#include "students/decoder/thinking_sequence.h"
+#include "students/decoder/data/annotate.h"
+#include "students/decoder/data/batch.h"
+#include "students/decoder/data/source.h"
+#include "students/decoder/data/thinking_sequence.h"
 
 namespace kibitz::cli {
 namespace {
@@ -30,7 +30,7 @@ struct DumpOptions {
   std::vector<int> ranking;
   std::vector<int> depths;
   bool all = false;
-  decoder::ThinkingSettings settings;
+  decoder::ThinkingOptions settings;
   double skip_board_prob = 0;
 };
 

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "io/safetensors.h"
-#include "io/torch_file.h"
-#include "students/decoder/migrate.h"
+#include "io/weights/safetensors.h"
+#include "io/weights/torch_file.h"
+#include "students/decoder/data/migrate.h"
 
 namespace kibitz::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/fen_input.h"
 #include "cli/json_output.h"
 #include "games/chess/fen.h"
-#include "students/decoder/tokens.h"
+#include "students/decoder/data/tokens.h"
 
 namespace kibitz::cli {
 namespace {

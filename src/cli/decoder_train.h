@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "students/decoder/train_options.h"
+#include "students/decoder/data/train_options.h"
 
 namespace kibitz::cli {
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "students/decoder/vocabulary.h"
+#include "students/decoder/data/vocabulary.h"
 
 namespace kibitz::cli {
 namespace {

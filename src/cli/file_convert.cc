@@ -10,10 +10,10 @@
 #include "base/progress.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "io/byte_sink.h"
-#include "io/byte_source.h"
-#include "io/convert_tables.h"
-#include "io/convert_weights.h"
+#include "io/bytes/byte_sink.h"
+#include "io/bytes/byte_source.h"
+#include "io/tables/convert_tables.h"
+#include "io/weights/convert_weights.h"
 
 namespace kibitz::cli {
 namespace {

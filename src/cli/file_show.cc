@@ -73,12 +73,12 @@ void PrintParts(const io::FileReport& report, size_t most) {
   }
 }
 
-void Print(const io::FileReport& report, size_t most_parts) {
+void Print(const io::FileReport& report, size_t max_parts) {
   fmt::print("{}: {}\n", report.path, report.format);
   for (const auto& [key, value] : report.facts.items()) {
     fmt::print("  {:14} {}\n", key, CellText(value));
   }
-  PrintParts(report, most_parts);
+  PrintParts(report, max_parts);
   if (report.rows.empty()) return;
   fmt::print("\nfirst rows\n");
   for (const Json& row : report.rows) fmt::print("  {}\n", CellText(row));

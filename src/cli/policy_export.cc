@@ -7,11 +7,11 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "io/safetensors.h"
-#include "io/state_dict.h"
-#include "io/torch_file.h"
-#include "students/policy/export.h"
-#include "students/policy/net_config.h"
+#include "io/weights/safetensors.h"
+#include "io/weights/state_dict.h"
+#include "io/weights/torch_file.h"
+#include "students/policy/data/export.h"
+#include "students/policy/data/net_config.h"
 
 namespace kibitz::cli {
 namespace {

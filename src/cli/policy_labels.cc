@@ -12,7 +12,7 @@
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
 #include "games/chess/san.h"
-#include "students/policy/dataset.h"
+#include "students/policy/data/dataset.h"
 
 namespace kibitz::cli {
 namespace {

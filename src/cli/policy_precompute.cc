@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "students/policy/precompute.h"
+#include "students/policy/data/precompute.h"
 
 namespace kibitz::cli {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "students/policy/train_options.h"
+#include "students/policy/data/train_options.h"
 
 namespace kibitz::cli {
 

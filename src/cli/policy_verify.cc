@@ -4,7 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "students/policy/verify.h"
+#include "students/policy/data/verify.h"
 
 namespace kibitz::cli {
 namespace {
@@ -61,7 +61,7 @@ void PrintDepths(const VerifyReport& report) {
   if (all == 0) return;
   fmt::print("{:>9} {:>12} {:>7}   {:>12} {:>7}\n", "deepest", "positions", "", "min-depth leaves",
              "");
-  for (int from = 0; from <= policy::kMostDepth; from += 10) {
+  for (int from = 0; from <= policy::kMaxDepth; from += 10) {
     const uint64_t left = report.AtLeast(from);
     if (left == 0) break;
     const uint64_t here = left - report.AtLeast(from + 10);

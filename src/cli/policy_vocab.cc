@@ -9,8 +9,8 @@
 #include "base/progress.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "students/policy/dataset.h"
-#include "students/policy/row_source.h"
+#include "students/policy/data/dataset.h"
+#include "students/policy/data/row_source.h"
 
 namespace kibitz::cli {
 namespace {

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "oracles/cached_evaluator.h"
 #include "oracles/lc0/network.h"
+#include "oracles/search/cached_evaluator.h"
 #include "students/decoder/play/evaluator.h"
 
 namespace kibitz::cli {

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/options.h"
-#include "nn/precision.h"
-#include "oracles/evaluator.h"
-#include "oracles/mcts/search.h"
+#include "nn/kernels/precision.h"
+#include "oracles/search/evaluator.h"
+#include "oracles/search/search.h"
 
 namespace kibitz::cli {
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
-#include "oracles/line_process.h"
+#include "oracles/engines/line_process.h"
 #include "oracles/records/engine_teacher.h"
 #include "oracles/records/search_teacher.h"
 
@@ -85,7 +85,7 @@ void SetWord(Session& session, std::string_view word, const std::string& text) {
 
 constexpr int64_t kVisits = 800;
 // Many positions are searched at once, so that each needs few leaves for full batches.
-constexpr int kMostLeaves = 4;
+constexpr int kMaxLeaves = 4;
 
 oracles::SearchTeacherOptions SearchOptionsOf(const TeacherInput& input) {
   const Session& session = input.session;
@@ -98,7 +98,7 @@ oracles::SearchTeacherOptions SearchOptionsOf(const TeacherInput& input) {
                                         .line_plies = input.line_plies};
   if (options.visits < 2) throw Error::Usage("a network needs --nodes 2 at least");
   if (options.tree.leaves == 0)
-    options.tree.leaves = oracles::LeavesFor(options.visits, kMostLeaves);
+    options.tree.leaves = oracles::LeavesFor(options.visits, kMaxLeaves);
   return options;
 }
 

@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/curve_plot.h"
 #include "cli/json_output.h"
-#include "io/curve_plot.h"
 
 namespace kibitz::cli {
 namespace {

@@ -7,11 +7,11 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "io/safetensors.h"
-#include "io/state_dict.h"
-#include "io/torch_file.h"
-#include "students/twenty48/glance_layout.h"
-#include "students/twenty48/net_config.h"
+#include "io/weights/safetensors.h"
+#include "io/weights/state_dict.h"
+#include "io/weights/torch_file.h"
+#include "students/twenty48/data/attention_free_layout.h"
+#include "students/twenty48/data/net_config.h"
 
 namespace kibitz::cli {
 namespace {

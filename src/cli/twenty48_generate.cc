@@ -14,8 +14,8 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/twenty48_judge.h"
-#include "oracles/self_play.h"
-#include "students/twenty48/play/taught_games.h"
+#include "oracles/twenty48/self_play.h"
+#include "students/twenty48/play/labelled_games.h"
 
 namespace kibitz::cli {
 namespace {
@@ -103,7 +103,7 @@ void PlayAll(const GenerateOptions& options, const std::vector<int64_t>& numbers
   } else {
     twenty48::Player player(options.student, {.model = {.precision = nn::Precision::kInt8,
                                                         .threads = options.threads}});
-    PlayTaughtGames(
+    PlayLabelledGames(
         player, *judge,
         {.play = options.play, .temperature = options.temperature, .threads = options.Threads()},
         numbers, options.out, keep);

@@ -1,8 +1,8 @@
 #include "cli/twenty48_judge.h"
 
-#include "oracles/ntuple.h"
-#include "oracles/row_heuristic.h"
-#include "oracles/snake_heuristic.h"
+#include "oracles/twenty48/ntuple.h"
+#include "oracles/twenty48/row_heuristic.h"
+#include "oracles/twenty48/snake_heuristic.h"
 
 namespace kibitz::cli {
 

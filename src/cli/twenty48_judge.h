@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "oracles/afterstate_value.h"
+#include "oracles/twenty48/afterstate_value.h"
 
 namespace kibitz::cli {
 

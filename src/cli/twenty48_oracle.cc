@@ -10,7 +10,7 @@
 #include "base/progress.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "oracles/ntuple_learning.h"
+#include "oracles/twenty48/ntuple_learning.h"
 
 namespace kibitz::cli {
 namespace {

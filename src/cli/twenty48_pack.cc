@@ -11,8 +11,8 @@
 #include "base/thread_pool.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "students/twenty48/pack.h"
-#include "students/twenty48/pack_writer.h"
+#include "students/twenty48/data/pack.h"
+#include "students/twenty48/data/pack_writer.h"
 
 namespace kibitz::cli {
 namespace {

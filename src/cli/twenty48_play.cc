@@ -10,7 +10,7 @@
 #include "cli/json_output.h"
 #include "cli/twenty48_judge.h"
 #include "games/twenty48/diagram.h"
-#include "oracles/self_play.h"
+#include "oracles/twenty48/self_play.h"
 #include "students/twenty48/play/player.h"
 
 namespace kibitz::cli {

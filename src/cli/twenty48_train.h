@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "students/twenty48/train_options.h"
+#include "students/twenty48/data/train_options.h"
 
 namespace kibitz::cli {
 

@@ -10,17 +10,17 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "io/byte_source.h"
-#include "io/json_tree.h"
-#include "io/jsonl.h"
-#include "io/npy.h"
-#include "io/parquet.h"
-#include "io/safetensors.h"
-#include "io/sqlite.h"
-#include "io/tensor.h"
-#include "io/tensorboard.h"
-#include "io/torch_file.h"
-#include "io/value.h"
+#include "io/bytes/byte_source.h"
+#include "io/bytes/tensor.h"
+#include "io/runs/tensorboard.h"
+#include "io/tables/json_tree.h"
+#include "io/tables/jsonl.h"
+#include "io/tables/npy.h"
+#include "io/tables/parquet.h"
+#include "io/tables/sqlite.h"
+#include "io/weights/safetensors.h"
+#include "io/weights/torch_file.h"
+#include "io/weights/value.h"
 
 namespace kibitz::io {
 namespace {

@@ -32,8 +32,8 @@ void Update(torch::Tensor parameter, const torch::Tensor& gradient, torch::Tenso
 
 }  // namespace
 
-AdamW::AdamW(std::vector<torch::Tensor> parameters, const LoopSettings& settings)
-    : parameters_(std::move(parameters)), settings_(settings), states_(parameters_.size()) {}
+AdamW::AdamW(std::vector<torch::Tensor> parameters, const LoopOptions& options)
+    : parameters_(std::move(parameters)), options_(options), states_(parameters_.size()) {}
 
 void AdamW::Step(double learning_rate) {
   const torch::NoGradGuard no_grad;
@@ -48,12 +48,12 @@ void AdamW::Step(double learning_rate) {
     }
     ++state.step;
     const auto step = static_cast<double>(state.step);
-    const Factors factors{.decay = 1 - learning_rate * settings_.weight_decay,
-                          .beta1 = settings_.beta1,
-                          .beta2 = settings_.beta2,
-                          .step_size = learning_rate / (1 - std::pow(settings_.beta1, step)),
-                          .root_scale = std::sqrt(1 - std::pow(settings_.beta2, step)),
-                          .epsilon = settings_.epsilon};
+    const Factors factors{.decay = 1 - learning_rate * options_.weight_decay,
+                          .beta1 = options_.beta1,
+                          .beta2 = options_.beta2,
+                          .step_size = learning_rate / (1 - std::pow(options_.beta1, step)),
+                          .root_scale = std::sqrt(1 - std::pow(options_.beta2, step)),
+                          .epsilon = options_.epsilon};
     const torch::Tensor flat = parameter.view(-1);
     const torch::Tensor gradient = parameter.grad().reshape(-1);
     const torch::Tensor exp_avg = state.exp_avg.view(-1);
@@ -89,9 +89,9 @@ io::Value AdamW::ToValue() const {
   const Value group =
       Value::Dict({{Value::String("lr"), Value::Float(learning_rate_)},
                    {Value::String("betas"),
-                    Value::Tuple({Value::Float(settings_.beta1), Value::Float(settings_.beta2)})},
-                   {Value::String("eps"), Value::Float(settings_.epsilon)},
-                   {Value::String("weight_decay"), Value::Float(settings_.weight_decay)},
+                    Value::Tuple({Value::Float(options_.beta1), Value::Float(options_.beta2)})},
+                   {Value::String("eps"), Value::Float(options_.epsilon)},
+                   {Value::String("weight_decay"), Value::Float(options_.weight_decay)},
                    {Value::String("amsgrad"), Value::Bool(false)},
                    {Value::String("foreach"), Value()},
                    {Value::String("maximize"), Value::Bool(false)},

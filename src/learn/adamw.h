@@ -1,7 +1,7 @@
 // AdamW (Loshchilov and Hutter, 2019) as PyTorch computes it, with its state in PyTorch's own
 // layout, so that either side can go on with the other's checkpoint.
 //
-//   AdamW optimizer(module.parameters(), settings);
+//   AdamW optimizer(module.parameters(), options);
 //   double norm = ClipGradients(module.parameters(), 10);
 //   optimizer.Step(rate);
 #pragma once
@@ -12,14 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "io/value.h"
-#include "learn/settings/loop_settings.h"
+#include "io/weights/value.h"
+#include "learn/options/loop_options.h"
 
 namespace kibitz::learn {
 
 class AdamW {
  public:
-  AdamW(std::vector<torch::Tensor> parameters, const LoopSettings& settings);
+  AdamW(std::vector<torch::Tensor> parameters, const LoopOptions& options);
 
   // One update with the gradients there are. A parameter without one stays as it is, without decay.
   void Step(double learning_rate);
@@ -39,7 +39,7 @@ class AdamW {
   };
 
   std::vector<torch::Tensor> parameters_;
-  LoopSettings settings_;
+  LoopOptions options_;
   double learning_rate_ = 0;  // Of the last step.
   std::vector<State> states_;
 };

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "io/torch_file.h"
+#include "io/weights/torch_file.h"
 #include "learn/weights.h"
 #include "tests/support/test_data.h"
 
@@ -26,8 +26,8 @@ void FillGradients(std::vector<torch::Tensor>& parameters, int step) {
 TEST(AdamWTest, EqualsTorchs) {
   std::vector<torch::Tensor> ours = Parameters();
   std::vector<torch::Tensor> theirs = Parameters();
-  const LoopSettings settings{.weight_decay = 0.1};
-  AdamW optimizer(ours, settings);
+  const LoopOptions options{.weight_decay = 0.1};
+  AdamW optimizer(ours, options);
   torch::optim::AdamW reference(
       theirs, torch::optim::AdamWOptions(3e-3).weight_decay(0.1).betas({0.9, 0.999}));
   for (int step = 0; step < 30; ++step) {

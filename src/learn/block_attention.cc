@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "learn/parallel.h"
-#include "nn/block_attention.h"
+#include "nn/transformer/block_attention.h"
 
 namespace kibitz::learn {
 namespace {
@@ -74,7 +74,7 @@ struct BlockAttentionFunction : torch::autograd::Function<BlockAttentionFunction
             const HeadPlace place(plan, block, head);
             nn::AttendBlock({.q = q.data_ptr<float>() + place.q,
                              .q_row = plan.width,
-                             .k_turned = turned.data(),
+                             .k_transposed = turned.data(),
                              .v = v.data_ptr<float>() + place.kv,
                              .v_row = plan.kv_width,
                              .out = out.data_ptr<float>() + place.q,

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "io/json_tree.h"
-#include "io/torch_file.h"
+#include "io/weights/torch_file.h"
+#include "io/weights/value_tree.h"
 
 namespace kibitz::learn {
 namespace {

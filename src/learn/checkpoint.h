@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "io/value.h"
+#include "io/weights/value.h"
 
 namespace kibitz::learn {
 

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "learn/parallel.h"
-#include "nn/lanes.h"
+#include "nn/kernels/lanes.h"
 
 namespace kibitz::learn {
 namespace {

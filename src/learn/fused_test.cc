@@ -10,7 +10,7 @@
 #include "learn/packed_attention.h"
 #include "learn/runtime.h"
 #include "learn/transformer.h"
-#include "nn/lanes.h"
+#include "nn/kernels/lanes.h"
 
 namespace kibitz::learn {
 namespace {

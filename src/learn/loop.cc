@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/text.h"
-#include "io/metrics_log.h"
-#include "io/tensorboard.h"
+#include "io/runs/metrics_log.h"
+#include "io/runs/tensorboard.h"
 #include "learn/adamw.h"
 #include "learn/checkpoint.h"
 #include "learn/weights.h"
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kMostSkipped = 10;  // Updates in a row.
+constexpr int64_t kMaxSkipped = 10;  // Updates in a row.
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -40,10 +40,10 @@ class Run {
   Run(Trainee& trainee, const RunOptions& options)
       : trainee_(trainee),
         options_(options),
-        settings_(options.settings),
+        loop_(options.loop),
         parameters_(trainee.module().parameters()),
-        optimizer_(parameters_, settings_),
-        folder_(settings_.checkpoint_dir + "/" + options.name, {settings_.keep_checkpoints}) {
+        optimizer_(parameters_, loop_),
+        folder_(loop_.checkpoint_dir + "/" + options.name, {loop_.keep_checkpoints}) {
     if (options.fresh) Clear();
     Resume();
     const std::optional<int64_t> from = report_.steps;
@@ -60,10 +60,10 @@ class Run {
       return false;
     };
     if (Interrupted()) return stop(Stopped::kInterrupted);
-    if (settings_.max_steps > 0 && report_.steps >= settings_.max_steps) {
+    if (loop_.max_steps > 0 && report_.steps >= loop_.max_steps) {
       return stop(Stopped::kMaxSteps);
     }
-    if (settings_.max_seconds > 0 && SecondsSince(start_) >= settings_.max_seconds) {
+    if (loop_.max_seconds > 0 && SecondsSince(start_) >= loop_.max_seconds) {
       return stop(Stopped::kMaxSeconds);
     }
     return true;
@@ -72,8 +72,8 @@ class Run {
   // The gradients of one step; false when the data ended before its first batch.
   bool Accumulate() {
     optimizer_.ZeroGradients();
-    const double scale = 1.0 / static_cast<double>(settings_.gradient_accumulation_steps);
-    for (int64_t i = 0; i < settings_.gradient_accumulation_steps; ++i) {
+    const double scale = 1.0 / static_cast<double>(loop_.gradient_accumulation_steps);
+    for (int64_t i = 0; i < loop_.gradient_accumulation_steps; ++i) {
       if (trainee_.Learn(scale)) continue;
       report_.why = Stopped::kFinished;
       return i > 0;
@@ -82,19 +82,19 @@ class Run {
   }
 
   void Update() {
-    learning_rate_ = LearningRateAt(settings_, report_.steps, TotalSteps());
-    const double norm = ClipGradients(parameters_, settings_.max_grad_norm);
+    learning_rate_ = LearningRateAt(loop_, report_.steps, TotalSteps());
+    const double norm = ClipGradients(parameters_, loop_.max_grad_norm);
     if (std::isfinite(norm)) {
       gradient_norm_ = norm;
       skipped_in_a_row_ = 0;
       optimizer_.Step(learning_rate_);
     } else {
       ++report_.skipped_updates;
-      if (++skipped_in_a_row_ >= kMostSkipped) {
+      if (++skipped_in_a_row_ >= kMaxSkipped) {
         throw Error(
             "step {}: the gradient was no number {} times in a row; lower the learning rate "
             "and go on from {}",
-            report_.steps, kMostSkipped,
+            report_.steps, kMaxSkipped,
             report_.checkpoint.empty() ? "the start" : report_.checkpoint);
       }
     }
@@ -225,7 +225,7 @@ class Run {
 
   // Steps of the whole run as far as is known: for the schedule and the time left.
   int64_t TotalSteps() const {
-    const int64_t limit = settings_.max_steps;
+    const int64_t limit = loop_.max_steps;
     const int64_t planned = options_.planned_steps;
     return limit > 0 && planned > 0 ? std::min(limit, planned) : std::max(limit, planned);
   }
@@ -236,7 +236,7 @@ class Run {
 
   Trainee& trainee_;
   const RunOptions& options_;
-  const LoopSettings settings_;
+  const LoopOptions loop_;
   std::vector<torch::Tensor> parameters_;
   AdamW optimizer_;
   RunFolder folder_;
@@ -272,15 +272,15 @@ std::string_view NameOf(Stopped why) {
 }
 
 RunReport Train(Trainee& trainee, const RunOptions& options) {
-  const LoopSettings& settings = options.settings;
+  const LoopOptions& loop = options.loop;
   Run run(trainee, options);
   trainee.module().train();
   while (run.Continues() && run.Accumulate()) {
     run.Update();
-    if (run.IsDue(settings.log_every_n_steps)) run.Log();
-    const bool save = run.IsDue(settings.save_every_n_steps);
+    if (run.IsDue(loop.log_every_n_steps)) run.Log();
+    const bool save = run.IsDue(loop.save_every_n_steps);
     const bool validate =
-        settings.validate_every_n_steps > 0 ? run.IsDue(settings.validate_every_n_steps) : save;
+        loop.validate_every_n_steps > 0 ? run.IsDue(loop.validate_every_n_steps) : save;
     const bool best = validate && run.Validate();
     if (save || best) run.Save(best);
   }

@@ -2,7 +2,7 @@
 // everything else: updates, schedule, clipping, logs, validation, checkpoints, resume, stopping.
 //
 //   class MyTrainee : public Trainee { ... };
-//   RunReport report = Train(trainee, {.settings = ..., .config = ..., .name = "run-1"});
+//   RunReport report = Train(trainee, {.loop = ..., .config = ..., .name = "run-1"});
 //
 // Files of a run, in <checkpoint_dir>/<name>: checkpoints, metrics.jsonl (the same bytes however
 // often the run was interrupted), timing.jsonl (what depends on the machine), TensorBoard events.
@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "io/value.h"
-#include "learn/settings/loop_settings.h"
+#include "io/weights/value.h"
+#include "learn/options/loop_options.h"
 
 namespace kibitz::learn {
 
@@ -50,7 +50,7 @@ class Trainee {
 };
 
 struct RunOptions {
-  LoopSettings settings;
+  LoopOptions loop;
   nlohmann::ordered_json config;  // Kept in every checkpoint.
   std::string name = "run";
   int64_t planned_steps = 0;  // That the epochs take, about; 0: not known.

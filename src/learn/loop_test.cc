@@ -71,15 +71,15 @@ class LineTrainee : public Trainee {
 class LoopTest : public ::testing::Test {
  protected:
   RunOptions Options(const std::string& name, int64_t max_steps = 0) const {
-    return {.settings = {.learning_rate = 0.05,
-                         .weight_decay = 0,
-                         .gradient_accumulation_steps = 2,
-                         .warmup_steps = 5,
-                         .max_steps = max_steps,
-                         .log_every_n_steps = 7,
-                         .save_every_n_steps = 10,
-                         .keep_checkpoints = 2,
-                         .checkpoint_dir = folder_.path()},
+    return {.loop = {.learning_rate = 0.05,
+                     .weight_decay = 0,
+                     .gradient_accumulation_steps = 2,
+                     .warmup_steps = 5,
+                     .max_steps = max_steps,
+                     .log_every_n_steps = 7,
+                     .save_every_n_steps = 10,
+                     .keep_checkpoints = 2,
+                     .checkpoint_dir = folder_.path()},
             .config = {{"model", {{"width", 1}}}},
             .name = name};
   }
@@ -164,7 +164,7 @@ TEST_F(LoopTest, AGradientThatIsNoNumberIsSkipped) {
 TEST_F(LoopTest, StopsAtTheTimeLimitAndSaves) {
   LineTrainee line(1u << 30);
   RunOptions options = Options("a");
-  options.settings.max_seconds = 0.3;
+  options.loop.max_seconds = 0.3;
   const RunReport report = Train(line, options);
   EXPECT_EQ(report.why, Stopped::kMaxSeconds);
   EXPECT_EQ(ReadCheckpoint(report.checkpoint).step, report.steps);

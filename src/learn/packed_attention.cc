@@ -7,9 +7,9 @@
 
 #include "base/check.h"
 #include "learn/parallel.h"
-#include "nn/aligned.h"
-#include "nn/lanes.h"
-#include "nn/small_product.h"
+#include "nn/kernels/aligned.h"
+#include "nn/kernels/lanes.h"
+#include "nn/kernels/small_product.h"
 
 namespace kibitz::learn {
 namespace {

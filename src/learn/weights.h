@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "io/named_tensor.h"
-#include "io/state_dict.h"
+#include "io/weights/named_tensor.h"
+#include "io/weights/state_dict.h"
 
 namespace kibitz::learn {
 

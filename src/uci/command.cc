@@ -66,7 +66,7 @@ class GoReader {
  private:
   void ReadField(std::string_view key) {
     constexpr int64_t kLongest = 1'000'000'000'000;  // Thirty years: no sum of times overflows.
-    constexpr int64_t kMost = 1'000'000'000;
+    constexpr int64_t kMax = 1'000'000'000;
     if (key == "infinite") request_.infinite = true;
     if (key == "ponder") request_.ponder = true;
     if (key == "movetime") Number(key, request_.movetime, 0, kLongest);
@@ -74,9 +74,9 @@ class GoReader {
     if (key == "btime") Number(key, request_.black_time, 0, kLongest);
     if (key == "winc") Number(key, request_.white_increment, 0, kLongest);
     if (key == "binc") Number(key, request_.black_increment, 0, kLongest);
-    if (key == "movestogo") Number(key, request_.moves_to_go, 1, kMost);
-    if (key == "depth") Number(key, request_.depth, 1, kMost);
-    if (key == "nodes") Number(key, request_.nodes, 1, kMost);
+    if (key == "movestogo") Number(key, request_.moves_to_go, 1, kMax);
+    if (key == "depth") Number(key, request_.depth, 1, kMax);
+    if (key == "nodes") Number(key, request_.nodes, 1, kMax);
     if (key == "searchmoves") ReadMoves();
   }
 

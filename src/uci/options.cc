@@ -10,10 +10,10 @@
 namespace kibitz::uci {
 namespace {
 
-constexpr int kMostVariations = 100;
-constexpr int kMostDepth = 100;
-constexpr int kMostThreads = 1024;
-constexpr int kMostHeads = 1024;
+constexpr int kMaxVariations = 100;
+constexpr int kMaxDepth = 100;
+constexpr int kMaxThreads = 1024;
+constexpr int kMaxHeads = 1024;
 constexpr double kHighestTemperature = 10;
 
 std::vector<std::pair<std::string, Mode>> Modes() {
@@ -101,16 +101,16 @@ std::vector<Entry> Entries(EngineOptions& options) {
                        options.temperature = *number;
                        return "";
                      }});
-  entries.push_back(Spin("MaxVariations", options.max_variations, 0, kMostVariations));
-  entries.push_back(Spin("MaxDepth", options.max_depth, 0, kMostDepth));
+  entries.push_back(Spin("MaxVariations", options.max_variations, 0, kMaxVariations));
+  entries.push_back(Spin("MaxDepth", options.max_depth, 0, kMaxDepth));
   entries.push_back(Combo("Precision", options.precision, Precisions()));
-  entries.push_back(Spin("Threads", options.threads, 1, kMostThreads));
+  entries.push_back(Spin("Threads", options.threads, 1, kMaxThreads));
   entries.push_back(Spin("MultiPV", options.multipv, 1, 500));
   entries.push_back(Check("UCI_ShowWDL", options.show_wdl));
   entries.push_back(Check("Ponder", options.ponder));
   entries.push_back(Spin("Move Overhead", options.move_overhead, 0, 10000));
   entries.push_back(Spin("Seed", options.seed, 0, 1'000'000'000));
-  entries.push_back(Spin("NumHeads", options.num_heads, 0, kMostHeads));
+  entries.push_back(Spin("NumHeads", options.num_heads, 0, kMaxHeads));
   entries.push_back(Spin("Hash", options.hash, 1, 1 << 25));
   return entries;
 }
@@ -123,9 +123,9 @@ Fields FieldsOf(EngineOptions& options) {
   fields.Add("temperature", options.temperature, "of the move played; 0: the most likely one",
              {.min = 0, .max = kHighestTemperature});
   fields.Add("max_variations", options.max_variations, "at most so many; 0: as the network likes",
-             {.min = 0, .max = kMostVariations});
+             {.min = 0, .max = kMaxVariations});
   fields.Add("max_depth", options.max_depth, "moves of a variation; 0: as the network likes",
-             {.min = 0, .max = kMostDepth});
+             {.min = 0, .max = kMaxDepth});
   fields.Add("seed", options.seed, "of the draws at a temperature",
              {.min = 0, .max = 1'000'000'000});
   return fields;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/options.h"
-#include "nn/precision.h"
+#include "nn/kernels/precision.h"
 
 namespace kibitz::uci {
 

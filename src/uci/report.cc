@@ -163,7 +163,7 @@ std::vector<std::string> InfoLines(const Board& root, std::span<const Line> line
   size_t longest = 0;
   for (const Line& line : lines) longest = std::max(longest, line.pv.size());
   std::vector<std::string> texts;
-  for (const Line& line : lines.first(std::min(frame.most_lines, lines.size()))) {
+  for (const Line& line : lines.first(std::min(frame.max_lines, lines.size()))) {
     std::string text = fmt::format("info depth {} seldepth {} multipv {}", line.pv.size(), longest,
                                    texts.size() + 1);
     if (line.value) {

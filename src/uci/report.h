@@ -56,7 +56,7 @@ int64_t MovesBeyond(const decoder::Thought& thought);
 struct InfoFrame {
   int64_t nodes = 0;
   int64_t milliseconds = 0;
-  size_t most_lines = 1;
+  size_t max_lines = 1;
   bool show_wdl = false;
 };
 // "info depth 2 seldepth 3 multipv 1 score cp 21 wdl 60 910 30 nodes 5 nps 50 time 100 pv ...":

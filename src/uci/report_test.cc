@@ -57,7 +57,7 @@ std::string Text(std::optional<Move> move) { return move ? ToText(Board(), *move
 
 std::vector<std::string> Texts(std::span<const Line> lines) {
   std::vector<std::string> texts;
-  for (const std::string& text : InfoLines(Board(), lines, {.most_lines = 10})) {
+  for (const std::string& text : InfoLines(Board(), lines, {.max_lines = 10})) {
     texts.push_back(text.substr(text.find(" pv ") + 4));
   }
   return texts;
@@ -147,7 +147,7 @@ TEST(ReportTest, WritesInfo) {
       {{Read(Board(), "d2d4"), Read(Board().After(Read(Board(), "d2d4")), "d7d5")}, {}}};
   EXPECT_THAT(
       InfoLines(Board(), lines,
-                {.nodes = 5, .milliseconds = 250, .most_lines = 2, .show_wdl = true}),
+                {.nodes = 5, .milliseconds = 250, .max_lines = 2, .show_wdl = true}),
       ElementsAre("info depth 1 seldepth 2 multipv 1 score cp 89 wdl 600 300 100 nodes 5 nps 20 "
                   "time 250 pv e2e4",
                   "info depth 2 seldepth 2 multipv 2 nodes 5 nps 20 time 250 pv d2d4 d7d5"));

@@ -328,7 +328,7 @@ void Searcher::Show(const Search& search, std::span<const Line> lines, int64_t n
   SayAll(InfoLines(search.request.board, lines,
                    {.nodes = nodes,
                     .milliseconds = passed.count(),
-                    .most_lines = static_cast<size_t>(search.request.options.multipv),
+                    .max_lines = static_cast<size_t>(search.request.options.multipv),
                     .show_wdl = search.request.options.show_wdl}));
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "games/chess/board.h"
-#include "nn/precision.h"
+#include "nn/kernels/precision.h"
 #include "students/decoder/play/thought.h"
 
 namespace kibitz::decoder {

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "io/jsonl.h"
+#include "io/tables/jsonl.h"
 
 namespace {
 

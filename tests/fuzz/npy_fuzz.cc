@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "io/npy.h"
+#include "io/tables/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kibitz::io;

@@ -4,9 +4,9 @@
 #include <span>
 
 #include "base/error.h"
-#include "io/convert_weights.h"
-#include "io/state_dict.h"
-#include "io/torch_file.h"
+#include "io/weights/convert_weights.h"
+#include "io/weights/state_dict.h"
+#include "io/weights/torch_file.h"
 
 namespace {
 

@@ -9,10 +9,10 @@
 #include "base/check.h"
 #include "games/chess/board.h"
 #include "games/chess/fen.h"
-#include "students/policy/group.h"
-#include "students/policy/packed_position.h"
-#include "students/policy/planes.h"
-#include "students/policy/rows.h"
+#include "students/policy/data/group.h"
+#include "students/policy/data/packed_position.h"
+#include "students/policy/data/planes.h"
+#include "students/policy/data/rows.h"
 
 namespace kibitz::policy {
 namespace {

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "base/error.h"
-#include "io/convert_weights.h"
-#include "io/safetensors.h"
+#include "io/weights/convert_weights.h"
+#include "io/weights/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {

@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "games/chess/fen.h"
-#include "students/decoder/records.h"
-#include "students/decoder/tokens.h"
+#include "students/decoder/data/records.h"
+#include "students/decoder/data/tokens.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kibitz;

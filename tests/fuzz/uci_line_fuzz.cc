@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "games/chess/movegen.h"
-#include "oracles/uci_text.h"
+#include "oracles/engines/uci_text.h"
 #include "uci/command.h"
 #include "uci/options.h"
 #include "uci/time_budget.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "io/parquet.h"
+#include "io/tables/parquet.h"
 
 namespace kibitz::testing {
 

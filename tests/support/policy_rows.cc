@@ -10,8 +10,8 @@
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
 #include "games/chess/movegen.h"
-#include "io/byte_sink.h"
-#include "io/parquet.h"
+#include "io/bytes/byte_sink.h"
+#include "io/tables/parquet.h"
 
 namespace kibitz::testing {
 namespace {

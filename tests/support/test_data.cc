@@ -38,9 +38,15 @@ std::string DataPath(const std::string& name) {
   return FolderFrom("KIBITZ_DATA", "/../shared/data") + "/" + name;
 }
 
-std::string ModelPath(const std::string& name) {
-  return std::string(KIBITZ_SOURCE_DIR) + "/models/" + name;
+std::string SourcePath(const std::string& name) {
+  return std::string(KIBITZ_SOURCE_DIR) + "/" + name;
 }
+
+std::string ProgramPath(const std::string& name) {
+  return std::string(KIBITZ_BINARY_DIR) + "/" + name;
+}
+
+std::string ModelPath(const std::string& name) { return SourcePath("models/" + name); }
 
 bool Exists(const std::string& path) { return std::filesystem::exists(path); }
 

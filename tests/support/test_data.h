@@ -15,6 +15,11 @@ std::string GoldenPath(const std::string& name);
 // $KIBITZ_DATA, or ../shared/data beside the repository.
 std::string DataPath(const std::string& name);
 
+// A file of the repository: "examples/immortal.pgn" -> its path.
+std::string SourcePath(const std::string& name);
+// A program of this build: "kibitz" -> its path.
+std::string ProgramPath(const std::string& name);
+
 // A model that ships with the repository: "twenty48-small" -> its folder.
 std::string ModelPath(const std::string& name);
 

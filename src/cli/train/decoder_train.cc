@@ -68,7 +68,7 @@ int Train(TrainOptions options, const Context& context) {
   decoder::DecoderTrainee trainee(options);
   Announce(options, trainee);
   const Json config = FieldsOf(options).ToTree();
-  const learn::RunReport report = learn::Train(trainee, {.settings = options.training,
+  const learn::RunReport report = learn::Train(trainee, {.loop = options.training,
                                                          .config = config,
                                                          .name = options.run_name,
                                                          .planned_steps = trainee.PlannedSteps(),

@@ -20,7 +20,7 @@ int Train(const policy::TrainOptions& given, const Context& context) {
           HumanCount(static_cast<double>(trainee.samples().train.size())),
           HumanCount(static_cast<double>(trainee.samples().eval.size())),
           HumanCount(static_cast<double>(trainee.samples().deep_eval.size())));
-  const learn::RunReport report = learn::Train(trainee, {.settings = options.training,
+  const learn::RunReport report = learn::Train(trainee, {.loop = options.training,
                                                          .config = FieldsOf(options).ToTree(),
                                                          .name = options.run_name,
                                                          .planned_steps = trainee.PlannedSteps(),

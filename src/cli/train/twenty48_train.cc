@@ -19,7 +19,7 @@ int Train(const twenty48::TrainOptions& given, const Context& context) {
           HumanCount(static_cast<double>(CountParameters(options.model))),
           HumanCount(static_cast<double>(trainee.rows().train.size())),
           HumanCount(static_cast<double>(trainee.rows().validation.size())));
-  const learn::RunReport report = learn::Train(trainee, {.settings = options.training,
+  const learn::RunReport report = learn::Train(trainee, {.loop = options.training,
                                                          .config = FieldsOf(options).ToTree(),
                                                          .name = options.run_name,
                                                          .planned_steps = trainee.PlannedSteps(),

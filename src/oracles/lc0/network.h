@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "nn/precision.h"
-#include "nn/residual_net.h"
-#include "nn/team.h"
-#include "oracles/evaluator.h"
+#include "nn/conv/residual_net.h"
+#include "nn/kernels/precision.h"
+#include "nn/kernels/team.h"
 #include "oracles/lc0/weights_file.h"
+#include "oracles/search/evaluator.h"
 
 namespace kibitz::oracles {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "oracles/evaluator.h"
+#include "oracles/search/evaluator.h"
 
 namespace kibitz::oracles {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "io/byte_source.h"
-#include "io/little_endian.h"
-#include "io/protobuf.h"
+#include "io/bytes/byte_source.h"
+#include "io/bytes/little_endian.h"
+#include "io/weights/protobuf.h"
 #include "oracles/lc0/planes.h"
 #include "oracles/lc0/policy_index.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "nn/residual_net.h"
+#include "nn/conv/residual_net.h"
 
 namespace kibitz::oracles {
 

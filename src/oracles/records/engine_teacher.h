@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "oracles/engines/uci_pool.h"
 #include "oracles/records/teacher.h"
 #include "oracles/records/wdl_model.h"
-#include "oracles/uci_pool.h"
 
 namespace kibitz::oracles {
 

@@ -11,7 +11,7 @@
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
 #include "games/chess/movegen.h"
-#include "oracles/line_process.h"
+#include "oracles/engines/line_process.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz::oracles {

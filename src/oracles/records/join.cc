@@ -4,8 +4,8 @@
 #include <unordered_set>
 
 #include "base/error.h"
-#include "io/byte_sink.h"
-#include "io/parquet.h"
+#include "io/bytes/byte_sink.h"
+#include "io/tables/parquet.h"
 
 namespace kibitz::oracles {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/text.h"
-#include "io/byte_sink.h"
+#include "io/bytes/byte_sink.h"
 
 namespace kibitz::oracles {
 namespace {

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "io/jsonl.h"
+#include "io/tables/jsonl.h"
 
 namespace kibitz::oracles {
 

@@ -26,12 +26,12 @@ class SteadyTeacher : public Teacher {
   std::vector<std::optional<Lesson>> Teach(std::span<const GameSoFar> games) override {
     std::vector<std::optional<Lesson>> lessons;
     for (const GameSoFar& game : games) lessons.push_back(LessonOn(game.Current()));
-    most_ = std::max(most_, games.size());
+    max_ = std::max(max_, games.size());
     return lessons;
   }
   nlohmann::ordered_json Settings() const override { return {{"kind", "steady"}}; }
 
-  size_t most() const { return most_; }                                // Asked at a time.
+  size_t most() const { return max_; }                                 // Asked at a time.
   const std::vector<chess::Color>& colors() const { return colors_; }  // It was asked for.
 
  private:
@@ -52,7 +52,7 @@ class SteadyTeacher : public Teacher {
   }
 
   Wdl for_white_;
-  size_t most_ = 0;
+  size_t max_ = 0;
   std::vector<chess::Color> colors_;
 };
 

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "oracles/evaluator.h"
-#include "oracles/mcts/search.h"
 #include "oracles/records/teacher.h"
+#include "oracles/search/evaluator.h"
+#include "oracles/search/search.h"
 
 namespace kibitz::oracles {
 

@@ -14,8 +14,8 @@
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
 #include "games/chess/rules.h"
-#include "io/byte_source.h"
-#include "io/parquet.h"
+#include "io/bytes/byte_source.h"
+#include "io/tables/parquet.h"
 
 namespace kibitz::oracles {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "base/options.h"
 #include "games/chess/pgn.h"
+#include "oracles/engines/uci_client.h"
 #include "oracles/records/skipped.h"
-#include "oracles/uci_client.h"
 
 namespace kibitz::oracles {
 

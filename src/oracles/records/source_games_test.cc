@@ -7,7 +7,7 @@
 
 #include "base/atomic_file.h"
 #include "games/chess/fen.h"
-#include "io/parquet.h"
+#include "io/tables/parquet.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz::oracles {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "games/chess/types.h"
-#include "oracles/score.h"
-#include "oracles/uci_client.h"
+#include "oracles/engines/score.h"
+#include "oracles/engines/uci_client.h"
 
 namespace kibitz::oracles {
 

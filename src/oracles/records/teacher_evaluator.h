@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "oracles/evaluator.h"
 #include "oracles/records/teacher.h"
+#include "oracles/search/evaluator.h"
 
 namespace kibitz::oracles {
 

@@ -15,7 +15,7 @@
 
 #include "learn/transformer.h"
 #include "learn/weights.h"
-#include "students/decoder/net_config.h"
+#include "students/decoder/data/net_config.h"
 
 namespace kibitz::decoder {
 

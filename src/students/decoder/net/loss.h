@@ -1,7 +1,7 @@
 // One training step's loss: two passes over the batch (causal for the board head; prefix, where a
 // board's tokens see each other, for moves and values), five losses, their weighted sum.
 //
-//   Taught taught = PackedLoss(net, batch, {.phase = Phase::kFinetune});
+//   LossAndMetrics taught = PackedLoss(net, batch, {.phase = Phase::kFinetune});
 //   taught.loss.backward();
 //   metrics += taught.metrics;
 //
@@ -12,8 +12,8 @@
 
 #include <cstdint>
 
-#include "students/decoder/batch.h"
-#include "students/decoder/metrics.h"
+#include "students/decoder/data/batch.h"
+#include "students/decoder/data/metrics.h"
 #include "students/decoder/net/decoder_net.h"
 
 namespace kibitz::decoder {
@@ -26,16 +26,16 @@ struct LossOptions {
   bool recompute_layers = false;
 };
 
-struct Taught {
+struct LossAndMetrics {
   torch::Tensor loss;  // One number, with its graph when gradients are on.
   Metrics metrics;
 };
 
 // Every row padded to `padded_length`, on the net's device.
-Taught PlainLoss(DecoderNet& net, const Batch& batch, const LossOptions& options,
-                 int32_t padded_length);
+LossAndMetrics PlainLoss(DecoderNet& net, const Batch& batch, const LossOptions& options,
+                         int32_t padded_length);
 
 // Packed, on the CPU in f32.
-Taught PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions& options);
+LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions& options);
 
 }  // namespace kibitz::decoder

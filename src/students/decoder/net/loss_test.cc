@@ -7,7 +7,8 @@
 #include <string>
 
 #include "learn/runtime.h"
-#include "students/decoder/stream.h"
+#include "students/decoder/data/stream.h"
+#include "tests/support/test_data.h"
 
 namespace kibitz::decoder {
 namespace {
@@ -25,7 +26,7 @@ NetConfig SmallConfig(int layers) {
 
 // Of the example records; some boards are left out of the games.
 Batch ExampleBatch(int sequences, double variation_ratio, uint64_t seed) {
-  const std::string folder = KIBITZ_SOURCE_DIR "/examples/decoder/";
+  const std::string folder = testing::SourcePath("examples/decoder/");
   const auto games =
       OpenGames({folder + "games.parquet"}, {.max_seq_len = 512, .skip_board_prob = 0.2});
   const auto searches =
@@ -46,9 +47,9 @@ enum class Version { kPlain, kPacked };
 Step StepOf(Version version, DecoderNet& net, const Batch& batch, const LossOptions& options) {
   net->zero_grad();
   for (auto& parameter : net->parameters()) parameter.mutable_grad() = torch::Tensor();
-  Taught taught = version == Version::kPlain
-                      ? PlainLoss(net, batch, options, net->config.max_seq_len)
-                      : PackedLoss(net, batch, options);
+  LossAndMetrics taught = version == Version::kPlain
+                              ? PlainLoss(net, batch, options, net->config.max_seq_len)
+                              : PackedLoss(net, batch, options);
   taught.loss.backward();
   Step step{taught.loss.item<double>(), taught.metrics, {}};
   for (const auto& item : net->named_parameters()) {
@@ -116,7 +117,7 @@ TEST(LossTest, WorksWithoutGradients) {
   const torch::NoGradGuard no_grad;
   DecoderNet net(SmallConfig(2));
   InitNet(net, 2);
-  const Taught taught = PackedLoss(net, ExampleBatch(2, 0.5, 9), {});
+  const LossAndMetrics taught = PackedLoss(net, ExampleBatch(2, 0.5, 9), {});
   EXPECT_FALSE(taught.loss.requires_grad());
   EXPECT_GT(taught.metrics.total_loss.Value(), 0);
 }

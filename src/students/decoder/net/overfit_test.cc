@@ -5,18 +5,19 @@
 #include <map>
 #include <string>
 
-#include "io/parquet.h"
+#include "io/tables/parquet.h"
 #include "learn/adamw.h"
 #include "learn/runtime.h"
+#include "students/decoder/data/source.h"
 #include "students/decoder/net/loss.h"
-#include "students/decoder/source.h"
+#include "tests/support/test_data.h"
 
 namespace kibitz::decoder {
 namespace {
 
 // Two searched positions of the example records.
 Batch ExampleBatch() {
-  const std::string path = KIBITZ_SOURCE_DIR "/examples/decoder/searches.parquet";
+  const std::string path = testing::SourcePath("examples/decoder/searches.parquet");
   std::vector<Sequence> sequences;
   for (uint64_t row : {2U, 5U}) {
     Rng rng({.seed = 1, .sample = row});
@@ -42,7 +43,7 @@ TEST(OverfitTest, OneFinetuneBatchIsLearnedByHeart) {
   std::map<std::string, double> values;
   for (int step = 0; step < 600; ++step) {
     optimizer.ZeroGradients();
-    const Taught taught = PackedLoss(net, batch, {});
+    const LossAndMetrics taught = PackedLoss(net, batch, {});
     taught.loss.backward();
     learn::ClipGradients(net->parameters(), 10);
     optimizer.Step(step < 20 ? 1e-4 * (step + 1) : 2e-3);

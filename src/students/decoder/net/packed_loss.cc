@@ -267,7 +267,7 @@ Tensor RunLayers(DecoderNet& net, const Batch& batch, const Questions& questions
 
 }  // namespace
 
-Taught PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions& options) {
+LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions& options) {
   const Questions questions(batch);
   const auto hidden = RunLayers(net, batch, questions, options.recompute_layers);  // (C + G, D)
   const auto scored = static_cast<int64_t>(questions.board_positions.size());

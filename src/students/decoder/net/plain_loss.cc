@@ -84,8 +84,8 @@ HeadTerms ScoreEverywhere(const torch::Tensor& logits,  // (B, S, vocabulary)
 
 }  // namespace
 
-Taught PlainLoss(DecoderNet& net, const Batch& batch, const LossOptions& options,
-                 int32_t padded_length) {
+LossAndMetrics PlainLoss(DecoderNet& net, const Batch& batch, const LossOptions& options,
+                         int32_t padded_length) {
   const auto device = net->wl_bucket_centers.device();
   const Inputs in = ToTensors(batch, padded_length, device);
   const ValueInputs values = {

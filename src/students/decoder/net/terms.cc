@@ -57,7 +57,7 @@ ValueTerms ScoreValue(const torch::Tensor& logits, const torch::Tensor& targets,
   return {learn::SoftBucketLoss(logits, targets, centres), (mean - targets).abs()};
 }
 
-Taught Combine(const Batch& batch, const Terms& terms, const LossOptions& options) {
+LossAndMetrics Combine(const Batch& batch, const Terms& terms, const LossOptions& options) {
   const LossWeights& weights = options.weights;
   auto loss = weights.final_move * MeanOf(terms.final_move.loss) +
               weights.board * MeanOf(terms.board.loss) + weights.wl * MeanOf(terms.wl.loss) +
@@ -73,7 +73,7 @@ Taught Combine(const Batch& batch, const Terms& terms, const LossOptions& option
   scores.wl_error = Floats(terms.wl.error);
   scores.d_error = Floats(terms.d.error);
   MergeMoves(batch, terms, scores);
-  Taught taught{loss, CountMetrics(batch, scores)};
+  LossAndMetrics taught{loss, CountMetrics(batch, scores)};
   taught.metrics.total_loss.Add(loss.item<double>());
   return taught;
 }

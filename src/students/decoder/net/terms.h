@@ -32,6 +32,6 @@ struct Terms {
   ValueTerms d;
 };
 
-Taught Combine(const Batch& batch, const Terms& terms, const LossOptions& options);
+LossAndMetrics Combine(const Batch& batch, const Terms& terms, const LossOptions& options);
 
 }  // namespace kibitz::decoder

@@ -9,15 +9,15 @@
 #include "base/log.h"
 #include "learn/autocast.h"
 #include "learn/weights.h"
-#include "students/decoder/weights_file.h"
+#include "students/decoder/data/weights_file.h"
 
 namespace kibitz::decoder {
 namespace {
 
-std::unique_ptr<Source> Open(const std::string& path, const GameSettings& settings) {
+std::unique_ptr<Source> Open(const std::string& path, const GameOptions& settings) {
   return path.empty() ? nullptr : OpenGames({path}, settings);
 }
-std::unique_ptr<Source> Open(const std::string& path, const ThinkingSettings& settings) {
+std::unique_ptr<Source> Open(const std::string& path, const ThinkingOptions& settings) {
   return path.empty() ? nullptr : OpenSearches({path}, settings);
 }
 
@@ -82,14 +82,14 @@ int64_t DecoderTrainee::PlannedSteps() const {
       std::ceil(samples * static_cast<double>(options_.training.num_epochs) / in_step));
 }
 
-StreamSettings DecoderTrainee::TrainingStream() const {
-  StreamSettings settings = options_.data.stream;
+StreamOptions DecoderTrainee::TrainingStream() const {
+  StreamOptions settings = options_.data.stream;
   settings.seed = options_.training.seed;
   settings.epochs = options_.training.num_epochs;
   return settings;
 }
 
-Taught DecoderTrainee::Teach(const Batch& batch) {
+LossAndMetrics DecoderTrainee::Teach(const Batch& batch) {
   if (device_.is_cpu()) return PackedLoss(net_, batch, loss_);
   const learn::Autocast autocast(device_, options_.training.use_amp);
   return PlainLoss(net_, batch, loss_, options_.data.max_seq_len);
@@ -102,7 +102,7 @@ bool DecoderTrainee::Learn(double scale) {
   }
   const std::optional<StreamBatch> next = stream_->Next();
   if (!next) return false;
-  const Taught taught = Teach(next->batch);
+  const LossAndMetrics taught = Teach(next->batch);
   (taught.loss * scale).backward();
   metrics_ += taught.metrics;
   tokens_ += static_cast<uint64_t>(next->batch.tokens());
@@ -121,7 +121,7 @@ learn::NamedValues DecoderTrainee::TakeMetrics() {
 
 learn::NamedValues DecoderTrainee::Validate() {
   if (!val_games_ && !val_searches_) return {};
-  StreamSettings settings = options_.data.stream;
+  StreamOptions settings = options_.data.stream;
   settings.seed = 0;  // The same samples each time.
   settings.epochs = 1;
   if (!val_games_) settings.variation_ratio = 1;

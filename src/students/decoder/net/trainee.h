@@ -10,9 +10,9 @@
 #include <string>
 
 #include "learn/loop.h"
+#include "students/decoder/data/stream.h"
+#include "students/decoder/data/train_options.h"
 #include "students/decoder/net/loss.h"
-#include "students/decoder/stream.h"
-#include "students/decoder/train_options.h"
 
 namespace kibitz::decoder {
 
@@ -42,8 +42,8 @@ class DecoderTrainee : public learn::Trainee {
   std::vector<std::string> headline() const override;
 
  private:
-  Taught Teach(const Batch& batch);
-  StreamSettings TrainingStream() const;
+  LossAndMetrics Teach(const Batch& batch);
+  StreamOptions TrainingStream() const;
 
   TrainOptions options_;
   LossOptions loss_;

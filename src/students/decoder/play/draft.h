@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "students/decoder/tokens.h"
+#include "students/decoder/data/tokens.h"
 
 namespace kibitz::decoder {
 

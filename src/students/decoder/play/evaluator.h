@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "oracles/evaluator.h"
+#include "oracles/search/evaluator.h"
 #include "students/decoder/play/player.h"
 
 namespace kibitz::decoder {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "games/chess/movegen.h"
-#include "oracles/mcts/search.h"
+#include "oracles/search/search.h"
 
 namespace kibitz::decoder {
 namespace {

@@ -14,13 +14,13 @@
 #include <string>
 #include <vector>
 
-#include "io/state_dict.h"
-#include "nn/attention.h"
-#include "nn/linear.h"
-#include "nn/team.h"
-#include "nn/transformer.h"
-#include "students/decoder/net_config.h"
-#include "students/decoder/vocabulary.h"
+#include "io/weights/state_dict.h"
+#include "nn/kernels/linear.h"
+#include "nn/kernels/team.h"
+#include "nn/transformer/attention.h"
+#include "nn/transformer/transformer.h"
+#include "students/decoder/data/net_config.h"
+#include "students/decoder/data/vocabulary.h"
 
 namespace kibitz::decoder {
 

@@ -8,11 +8,11 @@
 #include "base/error.h"
 #include "games/chess/fen.h"
 #include "games/chess/movegen.h"
+#include "students/decoder/data/weights_file.h"
 #include "students/decoder/play/choose.h"
 #include "students/decoder/play/model.h"
 #include "students/decoder/play/prefix_line.h"
 #include "students/decoder/play/thought_process.h"
-#include "students/decoder/weights_file.h"
 
 namespace kibitz::decoder {
 namespace {

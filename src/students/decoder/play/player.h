@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/precision.h"
-#include "students/decoder/net_config.h"
+#include "nn/kernels/precision.h"
+#include "students/decoder/data/net_config.h"
 #include "students/decoder/play/thought.h"
 
 namespace kibitz::decoder {

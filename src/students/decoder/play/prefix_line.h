@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "nn/attention.h"
+#include "nn/transformer/attention.h"
+#include "students/decoder/data/tokens.h"
 #include "students/decoder/play/model.h"
-#include "students/decoder/tokens.h"
 
 namespace kibitz::decoder {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "games/chess/board.h"
-#include "students/decoder/tokens.h"
+#include "students/decoder/data/tokens.h"
 
 namespace kibitz::decoder {
 

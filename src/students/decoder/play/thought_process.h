@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "nn/attention.h"
+#include "nn/transformer/attention.h"
 #include "students/decoder/play/choose.h"
 #include "students/decoder/play/model.h"
 #include "students/decoder/play/prefix_line.h"

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "learn/parallel.h"
 #include "learn/runtime.h"
-#include "nn/gelu.h"
+#include "nn/kernels/gelu.h"
 
 namespace kibitz::policy {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "nn/gelu.h"
-#include "nn/wide_product.h"
-#include "nn/winograd.h"
-#include "nn/winograd_back.h"
+#include "nn/conv/winograd.h"
+#include "nn/conv/winograd_backward.h"
+#include "nn/kernels/gelu.h"
+#include "nn/kernels/wide_product.h"
 
 namespace kibitz::policy {
 namespace {

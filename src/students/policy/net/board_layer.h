@@ -14,8 +14,8 @@
 
 #include <cstdint>
 
-#include "nn/lanes.h"
-#include "nn/norm_rows.h"
+#include "nn/conv/norm_rows.h"
+#include "nn/kernels/lanes.h"
 
 namespace kibitz::policy {
 

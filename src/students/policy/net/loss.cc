@@ -17,10 +17,10 @@ Tensor Tensored(std::vector<T>&& numbers, std::vector<int64_t> shape, torch::Sca
 
 }  // namespace
 
-TaughtBatch ToTensors(Batch&& batch) {
+TargetBatch ToTensors(Batch&& batch) {
   const int64_t rows = batch.rows;
   const auto entries = static_cast<int64_t>(batch.label_rows.size());
-  TaughtBatch taught;
+  TargetBatch taught;
   const auto inputs = static_cast<int64_t>(batch.inputs.size()) / rows;
   taught.inputs = Tensored(std::move(batch.inputs), {rows, inputs}, torch::kFloat32);
   taught.rows = Tensored(std::move(batch.label_rows), {entries}, torch::kInt64);
@@ -30,13 +30,13 @@ TaughtBatch ToTensors(Batch&& batch) {
   return taught;
 }
 
-Tensor DenseLabels(const TaughtBatch& batch, int64_t moves) {
+Tensor DenseLabels(const TargetBatch& batch, int64_t moves) {
   Tensor labels = torch::zeros({batch.best.size(0), moves});
   labels.index_put_({batch.rows, batch.moves}, batch.shares);
   return labels;
 }
 
-Tensor SoftLoss(const Tensor& logits, const TaughtBatch& batch) {
+Tensor SoftLoss(const Tensor& logits, const TargetBatch& batch) {
   const Tensor log_p = logits.log_softmax(1).index({batch.rows, batch.moves});  // (E)
   return -(log_p * batch.shares).sum() / logits.size(0);
 }

@@ -4,12 +4,12 @@
 
 #include <torch/torch.h>
 
-#include "students/policy/batches.h"
+#include "students/policy/data/batches.h"
 
 namespace kibitz::policy {
 
 // A batch as tensors.
-struct TaughtBatch {
+struct TargetBatch {
   torch::Tensor inputs;  // (B, inputs)
   torch::Tensor rows;    // (E) int64
   torch::Tensor moves;   // (E) int64
@@ -17,12 +17,12 @@ struct TaughtBatch {
   torch::Tensor best;    // (B) int64
 };
 // Takes the batch's memory; nothing is copied.
-TaughtBatch ToTensors(Batch&& batch);
+TargetBatch ToTensors(Batch&& batch);
 // The labels written out: (B, moves), mostly zeros.
-torch::Tensor DenseLabels(const TaughtBatch& batch, int64_t moves);
+torch::Tensor DenseLabels(const TargetBatch& batch, int64_t moves);
 
 // The mean over positions of -sum share * log p(move), from the shares there are.
-torch::Tensor SoftLoss(const torch::Tensor& logits, const TaughtBatch& batch);
+torch::Tensor SoftLoss(const torch::Tensor& logits, const TargetBatch& batch);
 // The same from labels written out.
 torch::Tensor DenseSoftLoss(const torch::Tensor& logits, const torch::Tensor& labels);
 

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <limits>
 
-#include "io/state_dict.h"
+#include "io/weights/state_dict.h"
 #include "learn/fused.h"
 #include "learn/weights.h"
+#include "students/policy/data/planes.h"
 #include "students/policy/net/board_block.h"
 #include "students/policy/net/board_conv.h"
-#include "students/policy/planes.h"
 
 namespace kibitz::policy {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "students/policy/net_config.h"
+#include "students/policy/data/net_config.h"
 
 namespace kibitz::policy {
 

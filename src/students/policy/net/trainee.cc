@@ -48,7 +48,7 @@ StreamOptions PolicyTrainee::TrainingStream() const {
 
 Tensor PolicyTrainee::Teach(Batch&& batch, Sums& sums) {
   const auto rows = static_cast<double>(batch.rows);
-  const TaughtBatch taught = ToTensors(std::move(batch));
+  const TargetBatch taught = ToTensors(std::move(batch));
   const Tensor logits = net_->Logits(taught.inputs);
   const Tensor loss = SoftLoss(logits, taught);
   const Hits hits = CountHits(logits, taught.best);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "learn/loop.h"
+#include "students/policy/data/train_options.h"
 #include "students/policy/net/policy_net.h"
-#include "students/policy/train_options.h"
 
 namespace kibitz::policy {
 

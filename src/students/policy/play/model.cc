@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "base/error.h"
-#include "io/state_dict.h"
-#include "nn/aligned.h"
-#include "nn/gelu.h"
-#include "students/policy/planes.h"
+#include "io/weights/state_dict.h"
+#include "nn/kernels/aligned.h"
+#include "nn/kernels/gelu.h"
+#include "students/policy/data/planes.h"
 
 namespace kibitz::policy {
 namespace {

@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "nn/aligned.h"
-#include "nn/conv.h"
-#include "nn/linear.h"
-#include "nn/norm_rows.h"
-#include "nn/team.h"
-#include "students/policy/net_config.h"
-#include "students/policy/packed_position.h"
+#include "nn/conv/conv.h"
+#include "nn/conv/norm_rows.h"
+#include "nn/kernels/aligned.h"
+#include "nn/kernels/linear.h"
+#include "nn/kernels/team.h"
+#include "students/policy/data/net_config.h"
+#include "students/policy/data/packed_position.h"
 
 namespace kibitz::io {
 class StateDict;

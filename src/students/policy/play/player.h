@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "games/chess/board.h"
+#include "students/policy/data/vocabulary.h"
 #include "students/policy/play/model.h"
-#include "students/policy/vocabulary.h"
 
 namespace kibitz::policy {
 

@@ -5,12 +5,12 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "io/state_dict.h"
+#include "io/weights/state_dict.h"
 #include "learn/block_attention.h"
 #include "learn/fused.h"
 #include "learn/weights.h"
-#include "students/twenty48/glance_layout.h"
-#include "students/twenty48/net/glance.h"
+#include "students/twenty48/data/attention_free_layout.h"
+#include "students/twenty48/net/attention_free.h"
 
 namespace kibitz::twenty48 {
 namespace {

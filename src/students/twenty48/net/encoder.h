@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "students/twenty48/net_config.h"
+#include "students/twenty48/data/net_config.h"
 
 namespace kibitz::twenty48 {
 

@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "learn/adamw.h"
 #include "learn/weights.h"
-#include "students/twenty48/net/glance.h"
+#include "students/twenty48/net/attention_free.h"
 #include "students/twenty48/net/loss.h"
 
 namespace kibitz::twenty48 {
@@ -111,10 +111,10 @@ TEST(Encoder, LearnsABatchByHeartInEveryMode) {
     Encoder net(
         Small(mode == TargetMode::kBinnedEv ? HeadType::kBinnedEv : HeadType::kActionPolicy));
     learn::InitWeights(*net, 1);
-    const TaughtRows rows = ToTensors(MadeUp(48), target, binner);
-    learn::LoopSettings settings;
-    settings.weight_decay = 0;
-    learn::AdamW optimizer(net->parameters(), settings);
+    const TargetRows rows = ToTensors(MadeUp(48), target, binner);
+    learn::LoopOptions options;
+    options.weight_decay = 0;
+    learn::AdamW optimizer(net->parameters(), options);
     double right = 0;
     for (int step = 0; step < 250; ++step) {
       optimizer.ZeroGradients();

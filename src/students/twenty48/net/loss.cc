@@ -27,9 +27,9 @@ Tensor MeanWhere(const Tensor& values, const Tensor& where) {
 
 }  // namespace
 
-TaughtRows ToTensors(const Batch& batch, const TargetOptions& target, const Binner& binner) {
+TargetRows ToTensors(const Batch& batch, const TargetOptions& target, const Binner& binner) {
   const int64_t count = batch.rows();
-  TaughtRows rows;
+  TargetRows rows;
   rows.tokens = TokenTensor(batch.tokens);
   rows.legal = torch::empty({count, 4}, torch::kBool);
   rows.moves = torch::empty({count}, torch::kInt64);
@@ -53,14 +53,14 @@ TaughtRows ToTensors(const Batch& batch, const TargetOptions& target, const Binn
   return rows;
 }
 
-Losses BinnedLoss(const Tensor& logits, const TaughtRows& rows) {
+Losses BinnedLoss(const Tensor& logits, const TargetRows& rows) {
   Losses losses;
   losses.head_losses = MeanWhere(CrossEntropy(logits, rows.bins), rows.legal);  // (4)
   losses.total = losses.head_losses.sum();
   return losses;
 }
 
-Losses HardMoveLoss(const Tensor& logits, const TaughtRows& rows, bool mask) {
+Losses HardMoveLoss(const Tensor& logits, const TargetRows& rows, bool mask) {
   const Tensor each = CrossEntropy(mask ? Masked(logits, rows.legal) : logits, rows.moves);  // (B)
   const Tensor sound = rows.legal.gather(1, rows.moves.unsqueeze(1)).squeeze(1);             // (B)
   const Tensor made = torch::one_hot(rows.moves, 4).to(torch::kBool);  // (B, 4)
@@ -70,7 +70,7 @@ Losses HardMoveLoss(const Tensor& logits, const TaughtRows& rows, bool mask) {
   return losses;
 }
 
-Losses TsadLoss(const Tensor& logits, const TaughtRows& rows, const TargetOptions& options) {
+Losses TsadLoss(const Tensor& logits, const TargetRows& rows, const TargetOptions& options) {
   const Tensor log_student = Masked(logits, rows.legal).log_softmax(1);  // (B, 4)
   const Tensor& teacher = rows.soft;
   Losses losses;
@@ -90,7 +90,7 @@ Losses TsadLoss(const Tensor& logits, const TaughtRows& rows, const TargetOption
   return losses;
 }
 
-Losses LossOf(const Tensor& logits, const TaughtRows& rows, const TargetOptions& options) {
+Losses LossOf(const Tensor& logits, const TargetRows& rows, const TargetOptions& options) {
   switch (options.mode) {
     case TargetMode::kBinnedEv:
       return BinnedLoss(logits, rows);

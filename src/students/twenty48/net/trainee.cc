@@ -1,6 +1,6 @@
 #include "students/twenty48/net/trainee.h"
 
-#include "io/state_dict.h"
+#include "io/weights/state_dict.h"
 #include "learn/weights.h"
 
 namespace kibitz::twenty48 {
@@ -46,7 +46,7 @@ StreamOptions Twenty48Trainee::TrainingStream() const {
 }
 
 Tensor Twenty48Trainee::Teach(const Batch& batch, Sums& sums) {
-  const TaughtRows rows = ToTensors(batch, options_.target, binner_);
+  const TargetRows rows = ToTensors(batch, options_.target, binner_);
   const Tensor logits =
       options_.glance ? glance_->forward(rows.tokens) : net_->forward(rows.tokens);
   const Losses losses = LossOf(logits, rows, options_.target);

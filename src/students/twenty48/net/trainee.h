@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "learn/loop.h"
+#include "students/twenty48/data/train_options.h"
+#include "students/twenty48/net/attention_free.h"
 #include "students/twenty48/net/encoder.h"
-#include "students/twenty48/net/glance.h"
 #include "students/twenty48/net/loss.h"
-#include "students/twenty48/train_options.h"
 
 namespace kibitz::twenty48 {
 

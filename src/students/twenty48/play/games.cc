@@ -5,7 +5,7 @@
 
 #include "base/interrupt.h"
 #include "base/thread_pool.h"
-#include "oracles/self_play.h"
+#include "oracles/twenty48/self_play.h"
 #include "students/twenty48/play/seat.h"
 
 namespace kibitz::twenty48 {

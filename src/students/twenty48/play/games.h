@@ -10,7 +10,7 @@
 
 #include "base/progress.h"
 #include "games/twenty48/spawn.h"
-#include "oracles/expectimax.h"
+#include "oracles/twenty48/expectimax.h"
 #include "students/twenty48/play/player.h"
 
 namespace kibitz::twenty48 {

@@ -4,10 +4,10 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "io/state_dict.h"
-#include "nn/block_attention.h"
-#include "nn/transformer.h"
-#include "students/twenty48/glance_layout.h"
+#include "io/weights/state_dict.h"
+#include "nn/transformer/block_attention.h"
+#include "nn/transformer/transformer.h"
+#include "students/twenty48/data/attention_free_layout.h"
 
 namespace kibitz::twenty48 {
 namespace {
@@ -154,7 +154,7 @@ void Model::Attend(const Layer& layer, int64_t rows, Workspace& space) const {
       for (int64_t head = kv_head; head < config_.num_attention_heads; head += config_.kv_heads()) {
         nn::AttendBlock({.q = qkv + head * e,
                          .q_row = row,
-                         .k_turned = turned.data(),
+                         .k_transposed = turned.data(),
                          .v = k + kv,
                          .v_row = row,
                          .out = space.mixed.data() + board * kCells * d + head * e,

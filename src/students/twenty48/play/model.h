@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "games/twenty48/board.h"
-#include "nn/linear.h"
-#include "nn/precision.h"
-#include "nn/team.h"
-#include "students/twenty48/net_config.h"
-#include "students/twenty48/play/glance_model.h"
+#include "nn/kernels/linear.h"
+#include "nn/kernels/precision.h"
+#include "nn/kernels/team.h"
+#include "students/twenty48/data/net_config.h"
+#include "students/twenty48/play/attention_free_model.h"
 
 namespace kibitz::twenty48 {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "games/twenty48/slide.h"
-#include "io/json_tree.h"
-#include "io/torch_file.h"
-#include "students/twenty48/augment.h"
+#include "io/weights/torch_file.h"
+#include "io/weights/value_tree.h"
+#include "students/twenty48/data/augment.h"
 
 namespace kibitz::twenty48 {
 namespace {

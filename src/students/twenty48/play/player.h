@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/options.h"
+#include "students/twenty48/data/targets.h"
 #include "students/twenty48/play/model.h"
-#include "students/twenty48/targets.h"
 
 namespace kibitz::twenty48 {
 

@@ -7,7 +7,7 @@
 #include "base/atomic_file.h"
 #include "base/random.h"
 #include "games/twenty48/slide.h"
-#include "students/twenty48/augment.h"
+#include "students/twenty48/data/augment.h"
 #include "students/twenty48/play/games.h"
 #include "tests/support/test_data.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 #include "games/twenty48/spawn.h"
-#include "oracles/self_play.h"
+#include "oracles/twenty48/self_play.h"
 
 namespace kibitz::twenty48 {
 

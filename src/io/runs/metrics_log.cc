@@ -1,0 +1,94 @@
+#include "io/runs/metrics_log.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace kibitz::io {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool IsLater(const Json& object, std::optional<int64_t> resume_step) {
+  if (!resume_step) return false;
+  const auto step = object.find("step");
+  return step != object.end() && step->is_number() &&
+         step->get<double>() > static_cast<double>(*resume_step);
+}
+
+// Opens for us alone: two runs would mix their lines.
+int OpenLocked(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (descriptor < 0) throw Error::System("cannot write " + path);
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    close(descriptor);
+    throw Error("{} is being written by another process; wait for it or choose another name", path);
+  }
+  return descriptor;
+}
+
+// Writes the file anew without its torn end and its later steps, if it has any.
+void DropLines(const std::string& path, std::optional<int64_t> resume_step) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in.good()) throw Error::System("cannot read " + path);
+  AtomicFile kept(path);
+  bool dropped = false;
+  std::string line;
+  for (size_t number = 1; std::getline(in, line); ++number) {
+    if (in.eof()) {  // No newline: the line was being written.
+      dropped = true;
+      break;
+    }
+    const Json object = Json::parse(line, nullptr, false);
+    if (!object.is_object()) {
+      throw Error("{}, line {}: {} is no JSON object; remove the line or start another log", path,
+                  number, Quoted(line));
+    }
+    if (IsLater(object, resume_step)) {
+      dropped = true;
+      continue;
+    }
+    kept.Write(line);
+    kept.Write("\n");
+  }
+  if (in.bad()) throw Error::System("cannot read " + path);
+  if (dropped) kept.Commit();
+}
+
+}  // namespace
+
+MetricsLog::MetricsLog(const std::string& path, const MetricsLogOptions& options) : path_(path) {
+  const int before = OpenLocked(path);
+  std::shared_ptr<void> unlock(nullptr, [before](void*) { close(before); });
+  DropLines(path, options.resume_step);  // May put a new file in place.
+  unlock.reset();
+  descriptor_ = OpenLocked(path);
+}
+
+MetricsLog::~MetricsLog() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void MetricsLog::Write(const nlohmann::ordered_json& object) {
+  CHECK(object.is_object());
+  const std::string line = object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string_view left = line;
+  while (!left.empty()) {
+    const ssize_t written = write(descriptor_, left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw Error::System("cannot write " + path_);
+    left.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+}  // namespace kibitz::io

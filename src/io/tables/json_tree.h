@@ -1,0 +1,13 @@
+// A parsed line as a tree that can be kept, changed and written.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "io/tables/jsonl.h"
+
+namespace kibitz::io {
+
+// Lists and texts are cut after `limit` items or bytes, with a mark; 0 keeps everything.
+nlohmann::ordered_json ToTree(const JsonValue& value, size_t limit = 0);
+
+}  // namespace kibitz::io

@@ -1,0 +1,49 @@
+// The weights of a model by name, from whatever a training script put around them.
+//
+//   const StateDict weights = StateDict::Read("run.pt");
+//   const Tensor& head = weights.Get("policy_head.weight");
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "io/weights/named_tensor.h"
+#include "io/weights/value.h"
+
+namespace kibitz::io {
+
+class StateDict {
+ public:
+  // The tensors of a dict: those under "model_state_dict", "state_dict" or "model" when there is
+  // such a dict at the top, else all of them. Dicts in dicts give dotted names; what is no tensor
+  // is left out. Names lose what wrappers add: "_orig_mod." (torch.compile) anywhere, "module."
+  // (data-parallel) at the start when every name has it. Throws Error, naming `place`, when there
+  // is no tensor or two get one name.
+  static StateDict From(const Value& root, const std::string& place);
+  // Of a .safetensors file, a folder with model.safetensors, or a file of torch.save. Throws Error.
+  static StateDict Read(const std::string& path);
+  // Names as they are, such as those of a safetensors file.
+  StateDict(std::vector<NamedTensor> tensors, std::string place);
+
+  // In the file's order.
+  const std::vector<NamedTensor>& tensors() const { return tensors_; }
+  // nullptr when there is none.
+  const Tensor* Find(std::string_view name) const;
+  // The same, or an Error that names the nearest.
+  const Tensor& Get(std::string_view name) const;
+  // Its numbers, or an Error when its shape is another.
+  std::vector<float> Floats(std::string_view name, const std::vector<int64_t>& shape) const;
+  // Where the weights come from, for messages.
+  const std::string& place() const { return place_; }
+
+ private:
+  std::vector<NamedTensor> tensors_;
+  std::string place_;
+  std::unordered_map<std::string, size_t> index_;
+};
+
+}  // namespace kibitz::io

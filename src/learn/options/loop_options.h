@@ -1,0 +1,51 @@
+// Settings of the one training loop: the `training` section of every student's config.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/options.h"
+
+namespace kibitz::learn {
+
+enum class Schedule { kConstant, kCosine, kWarmupStableDecay };
+
+// A step is one update of the weights: gradient_accumulation_steps batches.
+struct LoopOptions {
+  double learning_rate = 3e-5;
+  double weight_decay = 0.1;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double max_grad_norm = 10;  // Gradients are scaled down to this norm; 0: never.
+  int64_t gradient_accumulation_steps = 1;
+
+  int64_t warmup_steps = 0;  // The rate rises from 0 on a line.
+  Schedule schedule = Schedule::kConstant;
+  double min_lr_ratio = 0.1;    // Where a falling schedule ends, as a share of the rate.
+  double decay_fraction = 0.2;  // Of all steps, for warmup-stable-decay: the falling end.
+
+  int64_t num_epochs = 1;  // 0: until another limit.
+  int64_t max_steps = 0;   // 0: no limit. Counts the steps before a resume too.
+  double max_seconds = 0;  // Of this stretch; saves and stops. 0: no limit.
+
+  int64_t log_every_n_steps = 10;
+  int64_t save_every_n_steps = 1000;
+  int64_t validate_every_n_steps = 0;  // 0: at every save, if there is something to validate on.
+  int64_t keep_checkpoints = 3;        // The last ones; the best one is kept besides. 0: all.
+  std::string checkpoint_dir = "checkpoints";
+
+  uint64_t seed = 42;  // Of weights, order and choices.
+  int threads = 0;     // 0: all cores.
+  std::string device = "cpu";
+  bool use_amp = false;  // Half precision where the device has it; the CPU has not.
+  bool gradient_checkpointing = false;
+};
+
+Fields FieldsOf(LoopOptions& options);
+
+// Of step `step`, from 0; `total` is the number of steps planned, 0 when not known (then falling
+// schedules stay at the rate).
+double LearningRateAt(const LoopOptions& options, int64_t step, int64_t total);
+
+}  // namespace kibitz::learn

@@ -1,0 +1,43 @@
+// What convolutional networks apply to their layers' outputs. Channels of a square lie side by
+// side, padded to whole tiles of products.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "nn/kernels/aligned.h"
+#include "nn/kernels/lanes.h"
+#include "nn/kernels/small_product.h"
+
+namespace kibitz::nn {
+
+enum class Activation : uint8_t { kRelu, kMish };
+
+// Floats between one square's channels and the next one's.
+constexpr int64_t PaddedChannels(int64_t channels) { return RoundUp(channels, kTileColumns); }
+
+inline Lanes Relu(Lanes x) { return Larger(x, Lanes{}); }
+
+// x tanh(ln(1 + e^x))
+inline Lanes Mish(Lanes x) {
+  // With n = e^x (e^x + 2) that is x n / (n + 2); from 20 on it is x.
+  const Lanes most = Spread(20.0F);
+  const Lanes e = Exp(x < most ? x : most);
+  const Lanes n = e * (e + 2.0F);
+  return x * (n / (n + 2.0F));
+}
+
+inline Lanes Apply(std::optional<Activation> activation, Lanes x) {
+  if (!activation) return x;
+  return *activation == Activation::kRelu ? Relu(x) : Mish(x);
+}
+
+// body(function) with the activation as a function that it can inline.
+template <typename Body>
+inline void WithActivation(std::optional<Activation> activation, const Body& body) {
+  if (!activation) return body([](Lanes x) { return x; });
+  if (*activation == Activation::kRelu) return body([](Lanes x) { return Relu(x); });
+  body([](Lanes x) { return Mish(x); });
+}
+
+}  // namespace kibitz::nn

@@ -1,0 +1,337 @@
+#include "nn/conv/conv.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "nn/conv/winograd.h"
+#include "nn/kernels/int16_product.h"
+#include "nn/kernels/small_product.h"
+
+namespace kibitz::nn {
+namespace {
+
+using winograd::kBoardSide;
+using winograd::kBoardTiles;
+using winograd::kOutputSide;
+using winograd::kSide;
+using winograd::kTaps;
+
+// Between tiles: a tile's numbers lie together, an odd number of cache lines from the next one's,
+// for lines that are a multiple of 4096 bytes apart push each other out of the first cache.
+constexpr int64_t TileStep(int64_t row) { return kTaps * row + kTileColumns; }
+constexpr int64_t NumberStep(int64_t row) {
+  return kTaps * row + static_cast<int64_t>(kCacheLine / sizeof(int16_t));
+}
+constexpr int64_t kProductStep = (kSide + 1) * kTileColumns;
+constexpr int64_t kLineStep = (kSide * kOutputSide + 1) * kTileColumns;
+
+// All tiles of x to their taps, (T, 36, row) with tiles TileStep apart.
+void TransformInputs(int64_t positions, const float* x, int64_t row, float* taps) {
+  for (int64_t tile = 0; tile < positions * kBoardTiles; ++tile) {
+    winograd::TransformTile(x + tile / kBoardTiles * kSquares * row, tile % kBoardTiles, row,
+                            taps + tile * TileStep(row));
+  }
+}
+
+// Rounds `row` numbers to whole ones of at most `most`; returns what one of them stands for.
+float Quantise(const float* numbers, int64_t row, int32_t most, int16_t* to) {
+  Lanes largest{};
+  for (int64_t i = 0; i < row; i += kLanes) {
+    const Lanes x = Load(numbers + i);
+    largest = Larger(largest, Larger(x, -x));
+  }
+  largest = Largest(largest);
+  const Lanes factor = largest > 0.0F ? static_cast<float>(most) / largest : Lanes{};
+  // Added to a number it leaves the nearest whole one in the low bits.
+  const Lanes magic = Spread(12582912.0F);
+  typedef int16_t Shorts __attribute__((vector_size(kLanes * 2), aligned(2), may_alias));
+  for (int64_t i = 0; i < row; i += kLanes) {
+    const auto whole = reinterpret_cast<IntLanes>(Load(numbers + i) * factor + magic);
+    *reinterpret_cast<Shorts*>(to + i) = __builtin_convertvector(whole, Shorts);
+  }
+  return largest[0] / static_cast<float>(most);
+}
+
+// The same with taps as whole numbers, and a scale for each tap of a tile.
+void QuantiseInputs(int64_t positions, const float* x, int64_t row, int32_t most, ConvRoom& room) {
+  room.tile.Reserve(kTaps * row);
+  for (int64_t tile = 0; tile < positions * kBoardTiles; ++tile) {
+    winograd::TransformTile(x + tile / kBoardTiles * kSquares * row, tile % kBoardTiles, row,
+                            room.tile.data());
+    for (int64_t tap = 0; tap < kTaps; ++tap) {
+      room.scales[tile * kTaps + tap] =
+          Quantise(room.tile.data() + tap * row, row, most,
+                   room.numbers.data() + tile * NumberStep(row) + tap * row);
+    }
+  }
+}
+
+// A line of six products to four numbers, for all tiles.
+void TransformProducts(int64_t line, int64_t tiles, ConvRoom& room) {
+  const float* from = room.products.data();
+  float* to = room.lines.data() + line * kOutputSide * kTileColumns;
+  for (int64_t tile = 0; tile < tiles; ++tile, from += kProductStep, to += kLineStep) {
+    for (int64_t i = 0; i < kTileColumns; i += kLanes) {
+      winograd::OutputLine(from + i, kTileColumns).Write(to + i, kTileColumns);
+    }
+  }
+}
+
+}  // namespace
+
+Conv::Conv(const ConvWeights& weights, FloatPool& pool, Precision precision)
+    : inputs_(weights.inputs), outputs_(weights.outputs) {
+  CHECK(weights.size == 1 || weights.size == 3);
+  CHECK(static_cast<int64_t>(weights.weight.size()) ==
+        inputs_ * outputs_ * weights.size * weights.size);
+  CHECK(static_cast<int64_t>(weights.bias.size()) == outputs_);
+  if (weights.size == 1) {
+    pointwise_ = Dense({inputs_, outputs_, weights.weight, weights.bias});
+  } else {
+    FloatPool passing;
+    PackTaps(weights, precision == Precision::kF32 ? pool : passing);
+    if (precision != Precision::kF32) PackNumbers(pool);
+  }
+}
+
+// Rounds taps_ to numbers_, which take their place.
+void Conv::PackNumbers(FloatPool& pool) {
+  depth_ = RoundUp(inputs_, 2);
+  const int64_t columns = PaddedChannels(outputs_);
+  auto* packed = reinterpret_cast<int16_t*>(pool.Take(columns * kTaps * depth_ / 2));
+  scales_ = AlignedArray<float>(columns * kTaps);
+  const auto most = static_cast<float>(Int16Most(depth_));
+  for (int64_t i = 0; i < columns * kTaps; ++i) {
+    const int64_t panel = i / kTileColumns;  // Taps counted.
+    const float* from = taps_ + panel * inputs_ * kTileColumns + i % kTileColumns;
+    float size = 0;
+    for (int64_t k = 0; k < inputs_; ++k) size = std::max(size, std::fabs(from[k * kTileColumns]));
+    scales_[i] = size / most;
+    for (int64_t k = 0; k < inputs_ && size > 0; ++k) {
+      packed[panel * depth_ * kTileColumns + Int16ColumnPlace(i % kTileColumns, k)] =
+          static_cast<int16_t>(std::lrintf(from[k * kTileColumns] / size * most));
+    }
+  }
+  numbers_ = packed;
+  taps_ = nullptr;
+}
+
+void Conv::PackTaps(const ConvWeights& weights, FloatPool& pool) {
+  float* packed = pool.Take(PaddedChannels(outputs_) * kTaps * inputs_);
+  taps_ = packed;
+  bias_ = AlignedArray<float>(PaddedChannels(outputs_));
+  std::copy(weights.bias.begin(), weights.bias.end(), bias_.data());
+  for (int64_t n = 0; n < outputs_; ++n) {
+    float* to = packed + n / kTileColumns * kTaps * inputs_ * kTileColumns + n % kTileColumns;
+    for (int64_t k = 0; k < inputs_; ++k) {
+      const auto taps = winograd::TransformWeights(weights.weight.data() + (n * inputs_ + k) * 9);
+      for (int64_t tap = 0; tap < kTaps; ++tap) {
+        to[(tap * inputs_ + k) * kTileColumns] = taps[static_cast<size_t>(tap)];
+      }
+    }
+  }
+}
+
+size_t Conv::memory_bytes() const {
+  const int64_t column = taps_ != nullptr ? 4 * inputs_ : 2 * depth_ + 4;  // Bytes of a tap.
+  return pointwise_.memory_bytes() + static_cast<size_t>(bias_.size() * (4 + kTaps * column));
+}
+
+double Conv::ProductFlops() const {
+  const int64_t products = bias_.size() > 0 ? kTaps * kBoardTiles : kSquares;
+  return 2.0 * static_cast<double>(products * inputs_ * outputs_);
+}
+
+void Conv::Run(int64_t positions, const float* x, float* y, const ConvFinish& finish,
+               ConvRoom& room) const {
+  const int64_t row = PaddedChannels(inputs_);
+  if (bias_.size() == 0) {
+    CHECK(finish.skip == nullptr);
+    return pointwise_.Run(positions * kSquares, x, row, y, PaddedChannels(outputs_),
+                          finish.activation);
+  }
+  const int64_t tiles = positions * kBoardTiles;
+  room.lines.Reserve(tiles * kLineStep);
+  const bool floats = taps_ != nullptr;
+  if (floats) {
+    room.taps.Reserve(tiles * TileStep(row));
+    room.products.Reserve(tiles * kProductStep);
+    TransformInputs(positions, x, row, room.taps.data());
+  } else {
+    room.numbers.Reserve(tiles * NumberStep(row));
+    room.scales.Reserve(tiles * kTaps);
+    room.sums.Reserve(tiles * kProductStep);
+    QuantiseInputs(positions, x, row, Int16Most(depth_), room);
+  }
+  for (int64_t panel = 0; panel * kTileColumns < outputs_; ++panel) {
+    for (int64_t line = 0; line < kSide; ++line) {
+      if (floats) {
+        MultiplyLine(panel, line, tiles, room);
+        TransformProducts(line, tiles, room);
+      } else {
+        MultiplyNumbers(panel, line, tiles, room);
+        TransformSums(panel, line, tiles, room);
+      }
+    }
+    WriteOutputs(panel, tiles, y, finish, room);
+  }
+}
+
+namespace {
+
+// One tile of a product. Weights come from far: a line of those that are needed next is asked for
+// with each of the first `fetch` steps, so that they arrive while these are used.
+template <int64_t kRows>
+inline void MultiplyAndFetch(const Strided& a, const float* b, int64_t depth, const float* next,
+                             int64_t fetch, float* c, int64_t c_row) {
+  TileSums<kRows> sums;
+  const float* column = a.data;
+  const int64_t a_row = a.row;
+  const float* const last = column + depth;
+  for (const float* const end = column + fetch; column < end; ++column) {
+    __builtin_prefetch(next);
+    sums.Add(column, a_row, Load(b), Load(b + kLanes));
+    b += kTileColumns;
+    next += kTileColumns;
+  }
+  for (; column < last; ++column, b += kTileColumns) {
+    sums.Add(column, a_row, Load(b), Load(b + kLanes));
+  }
+  sums.Write(c, c_row);
+}
+
+// Tiles that go into one product together. Their number is a multiple of 4: what 6 leaves is 2 or
+// 4, and twice 4 takes less time than 6 and 2.
+int64_t RowsOf(int64_t tiles_left) {
+  return tiles_left == 8 || tiles_left < kTileRows ? 4 : kTileRows;
+}
+
+}  // namespace
+
+// For each of a line's taps a product of (T, C) and (C, kTileColumns).
+void Conv::MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const {
+  const int64_t row = PaddedChannels(inputs_);
+  const int64_t step = TileStep(row);
+  const int64_t size = inputs_ * kTileColumns;
+  for (int64_t i = 0; i < kSide; ++i) {
+    const int64_t tap = line * kSide + i;
+    const float* a = room.taps.data() + tap * row;
+    const float* b = taps_ + (panel * kTaps + tap) * size;
+    const float* next = b + size;  // Behind the last layer's end it is only a hint.
+    float* c = room.products.data() + i * kTileColumns;
+    for (int64_t tile = 0; tile < tiles;) {
+      const int64_t rows = RowsOf(tiles - tile);
+      const int64_t fetch = std::min(inputs_, inputs_ * rows / tiles + 1);
+      if (rows == kTileRows) {
+        MultiplyAndFetch<kTileRows>({a, step}, b, inputs_, next, fetch, c, kProductStep);
+      } else {
+        MultiplyAndFetch<4>({a, step}, b, inputs_, next, fetch, c, kProductStep);
+      }
+      tile += rows;
+      a += rows * step;
+      c += rows * kProductStep;
+      next += fetch * kTileColumns;
+    }
+  }
+}
+
+// As MultiplyLine, in whole numbers.
+void Conv::MultiplyNumbers(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const {
+  const int64_t row = PaddedChannels(inputs_);
+  const int64_t step = NumberStep(row);
+  const int64_t size = depth_ * kTileColumns;
+  const int64_t lines = size * 2 / static_cast<int64_t>(kCacheLine);
+  for (int64_t i = 0; i < kSide; ++i) {
+    const int64_t tap = line * kSide + i;
+    Int16Tile tile = {.a = room.numbers.data() + tap * row,
+                      .a_row = step,
+                      .b = numbers_ + (panel * kTaps + tap) * size,
+                      .depth = depth_,
+                      .next = numbers_ + (panel * kTaps + tap + 1) * size,
+                      .fetch = 0,
+                      .c = room.sums.data() + i * kTileColumns,
+                      .c_row = kProductStep};
+    for (int64_t done = 0; done < tiles;) {
+      const int64_t rows = RowsOf(tiles - done);
+      tile.fetch = std::min(depth_ / 2, lines * rows / tiles + 1);
+      Int16Product(rows, tile);
+      done += rows;
+      tile.a += rows * step;
+      tile.c += rows * kProductStep;
+      tile.next += tile.fetch * static_cast<int64_t>(kCacheLine / sizeof(int16_t));
+    }
+  }
+}
+
+// As TransformProducts, with the numbers' scales.
+void Conv::TransformSums(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const {
+  const int32_t* from = room.sums.data();
+  const float* scales = scales_.data() + (panel * kTaps + line * kSide) * kTileColumns;
+  float* to = room.lines.data() + line * kOutputSide * kTileColumns;
+  for (int64_t tile = 0; tile < tiles; ++tile, from += kProductStep, to += kLineStep) {
+    const float* own = room.scales.data() + tile * kTaps + line * kSide;
+    for (int64_t i = 0; i < kTileColumns; i += kLanes) {
+      alignas(kCacheLine) float products[kSide * kLanes];
+      for (int64_t tap = 0; tap < kSide; ++tap) {
+        const auto sums = *reinterpret_cast<const IntLanes*>(from + tap * kTileColumns + i);
+        Store(products + tap * kLanes, __builtin_convertvector(sums, Lanes) *
+                                           (Load(scales + tap * kTileColumns + i) * own[tap]));
+      }
+      winograd::OutputLine(products, kLanes).Write(to + i, kTileColumns);
+    }
+  }
+}
+
+namespace {
+
+// Adds what ConvFinish asks for and writes one tile's outputs. `to` points to its first square.
+template <bool kSkip, typename Activate>
+inline void WriteTile(const float* lines, const float* bias, const float* skip, float* to,
+                      int64_t row, const Activate& activate) {
+  const int64_t rank = kBoardSide * row;
+  for (int64_t i = 0; i < kTileColumns; i += kLanes) {
+    const Lanes offset = Load(bias + i);
+    for (int64_t file = 0; file < kOutputSide; ++file) {
+      winograd::OutputLine line(lines + file * kTileColumns + i, kOutputSide * kTileColumns);
+      const int64_t place = file * row + i;
+      line.y0 += offset;
+      line.y1 += offset;
+      line.y2 += offset;
+      line.y3 += offset;
+      if constexpr (kSkip) {
+        line.y0 += Load(skip + place);
+        line.y1 += Load(skip + place + rank);
+        line.y2 += Load(skip + place + 2 * rank);
+        line.y3 += Load(skip + place + 3 * rank);
+      }
+      line.y0 = activate(line.y0);
+      line.y1 = activate(line.y1);
+      line.y2 = activate(line.y2);
+      line.y3 = activate(line.y3);
+      line.Write(to + place, rank);
+    }
+  }
+}
+
+}  // namespace
+
+void Conv::WriteOutputs(int64_t panel, int64_t tiles, float* y, const ConvFinish& finish,
+                        const ConvRoom& room) const {
+  const int64_t row = PaddedChannels(outputs_);
+  const float* bias = bias_.data() + panel * kTileColumns;
+  WithActivation(finish.activation, [&](const auto& activate) {
+    for (int64_t tile = 0; tile < tiles; ++tile) {
+      const int64_t square = tile % 4 / 2 * kOutputSide * kBoardSide + tile % 2 * kOutputSide;
+      const int64_t place = (tile / 4 * kSquares + square) * row + panel * kTileColumns;
+      const float* lines = room.lines.data() + tile * kLineStep;
+      if (finish.skip != nullptr) {
+        WriteTile<true>(lines, bias, finish.skip + place, y + place, row, activate);
+      } else {
+        WriteTile<false>(lines, bias, nullptr, y + place, row, activate);
+      }
+    }
+  });
+}
+
+}  // namespace kibitz::nn

@@ -1,0 +1,89 @@
+// Convolution over the 64 squares of boards, for a few positions at a time that one thread carries
+// through all layers of a network in its own cache. 3x3 windows go by Winograd's way
+// (winograd.h), so results differ from the plain sum by rounding: about 1e-6 of the numbers' size.
+// Precision::kInt8 rounds both sides of the products to whole numbers of 11 to 13 bits, whose
+// products are faster: about 1e-3. Eight bits would not do (docs/DECISIONS.md).
+//
+//   const Conv conv(weights, pool);
+//   conv.Run(positions, x, y, {.activation = Activation::kRelu}, room);
+//
+// Letters: P positions, C channels, T = 4 P tiles. Activations are (P, 64, PaddedChannels(C)); what
+// is behind a square's C channels is 0, and 0 is written there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "nn/conv/activation.h"
+#include "nn/kernels/aligned.h"
+#include "nn/kernels/dense.h"
+#include "nn/kernels/precision.h"
+
+namespace kibitz::nn {
+
+inline constexpr int64_t kSquares = 64;
+
+struct ConvWeights {
+  int64_t inputs = 0;
+  int64_t outputs = 0;
+  int64_t size = 0;           // 1 or 3: of the window; beyond the board everything is 0.
+  std::vector<float> weight;  // (outputs, inputs, size, size), batch norm folded in.
+  std::vector<float> bias;    // (outputs)
+};
+
+struct ConvFinish {
+  const float* skip = nullptr;  // Added before the activation; laid out as y, and may be y.
+  std::optional<Activation> activation = {};
+};
+
+// What a thread needs to convolve; grows as needed, and one serves all layers.
+struct ConvRoom {
+  AlignedArray<float> taps;      // (T, 36, C)
+  AlignedArray<float> products;  // (T, 6, kTileColumns): a line of taps.
+  AlignedArray<float> lines;     // (T, 6, 4, kTileColumns): their sums along lines.
+  // kInt8:
+  AlignedArray<float> tile;       // (36, C)
+  AlignedArray<int16_t> numbers;  // (T, 36, C)
+  AlignedArray<float> scales;     // (T, 36)
+  AlignedArray<int32_t> sums;     // (T, 6, kTileColumns)
+};
+
+class Conv {
+ public:
+  Conv() = default;
+  // Keeps its weights in the pool, which must live as long.
+  Conv(const ConvWeights& weights, FloatPool& pool, Precision precision = Precision::kF32);
+
+  int64_t inputs() const { return inputs_; }
+  int64_t outputs() const { return outputs_; }
+  size_t memory_bytes() const;
+  // Multiplications and additions for a position in its products as they are done here.
+  double ProductFlops() const;
+
+  // A position's result does not depend on the others'. x and y must not overlap.
+  void Run(int64_t positions, const float* x, float* y, const ConvFinish& finish,
+           ConvRoom& room) const;
+
+ private:
+  void PackTaps(const ConvWeights& weights, FloatPool& pool);
+  void MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const;
+  void PackNumbers(FloatPool& pool);
+  void MultiplyNumbers(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const;
+  void TransformSums(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const;
+  void WriteOutputs(int64_t panel, int64_t tiles, float* y, const ConvFinish& finish,
+                    const ConvRoom& room) const;
+
+  int64_t inputs_ = 0;
+  int64_t outputs_ = 0;
+  Dense pointwise_;              // 1x1
+  const float* taps_ = nullptr;  // 3x3: (panels, 36, C, kTileColumns), in the pool.
+  AlignedArray<float> bias_;     // 3x3: (panels * kTileColumns)
+  // kInt8, instead of taps_: whole numbers, and a scale for each column of a tap.
+  int64_t depth_ = 0;                 // C, even.
+  const int16_t* numbers_ = nullptr;  // (panels, 36, depth, kTileColumns), in the pool.
+  AlignedArray<float> scales_;        // (panels, 36, kTileColumns)
+};
+
+}  // namespace kibitz::nn

@@ -1,0 +1,74 @@
+#include "nn/kernels/int8_product.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "base/random.h"
+
+namespace kibitz::nn {
+namespace {
+
+struct Numbers {
+  int64_t groups;
+  int64_t planes;
+  std::vector<uint8_t> rows;
+  std::vector<float> row_scales;
+  std::vector<int8_t> columns;
+  std::vector<float> column_scales;
+  std::vector<int32_t> zeros;
+};
+
+Numbers Make(int64_t groups, int64_t planes, const std::function<int()>& row,
+             const std::function<int()>& column) {
+  Numbers numbers = {
+      .groups = groups,
+      .planes = planes,
+      .rows = std::vector<uint8_t>(static_cast<size_t>(groups * planes * kInt8RowGroupBytes)),
+      .row_scales = std::vector<float>(static_cast<size_t>(groups * planes * kInt8Rows), 1.0F),
+      .columns = std::vector<int8_t>(static_cast<size_t>(groups * kInt8ColumnGroupBytes)),
+      .column_scales = std::vector<float>(static_cast<size_t>(groups * kInt8Columns), 1.0F),
+      .zeros = std::vector<int32_t>(static_cast<size_t>(groups * kInt8Columns))};
+  for (auto& x : numbers.rows) x = static_cast<uint8_t>(row());
+  for (auto& x : numbers.columns) x = static_cast<int8_t>(column());
+  return numbers;
+}
+
+std::array<float, kInt8Rows * kInt8Columns> Multiply(const Numbers& numbers, int64_t rows,
+                                                     decltype(Int8Product)* product) {
+  std::array<float, kInt8Rows * kInt8Columns> out;
+  out.fill(-1);
+  product(rows, {.numbers = numbers.rows.data(), .scales = numbers.row_scales.data()},
+          {.numbers = numbers.columns.data(),
+           .scales = numbers.column_scales.data(),
+           .zeros = numbers.zeros.data()},
+          numbers.groups, numbers.planes, out.data());
+  return out;
+}
+
+TEST(Int8ProductTest, EqualsPlainArithmetic) {
+  Rng rng({.seed = 1});
+  const auto any_row = [&] { return 1 + static_cast<int>(rng.Below(127)); };
+  const auto any_column = [&] { return static_cast<int>(rng.Below(127)) - 63; };
+  for (int64_t rows = 1; rows <= kInt8Rows; ++rows) {
+    for (int64_t planes : {1, 2}) {
+      Numbers numbers = Make(3, planes, any_row, any_column);
+      for (auto& zero : numbers.zeros) zero = static_cast<int32_t>(rng.Below(9999)) - 5000;
+      EXPECT_EQ(Multiply(numbers, rows, Int8Product), Multiply(numbers, rows, Int8ProductPlain));
+    }
+  }
+}
+
+TEST(Int8ProductTest, NoSumOverflows) {
+  for (int column : {kInt8Max, -kInt8Max}) {
+    const Numbers numbers = Make(
+        2, 1, [] { return 127; }, [=] { return column; });
+    const auto found = Multiply(numbers, kInt8Rows, Int8Product);
+    for (float x : found) EXPECT_EQ(x, static_cast<float>(2 * kInt8Group * 127 * column));
+  }
+}
+
+}  // namespace
+}  // namespace kibitz::nn

@@ -1,0 +1,407 @@
+#include "nn/kernels/linear.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/check.h"
+#include "nn/kernels/int8_product.h"
+#include "nn/kernels/small_product.h"
+
+namespace kibitz::nn {
+namespace {
+
+// Inputs of a panel that stay in the first cache while rows pass by.
+constexpr int64_t kDepth = 128;
+// Rows and panels of one piece of work.
+constexpr int64_t kBlockRows = 144;
+constexpr int64_t kBlockPanels = 4;
+static_assert(kBlockRows % kTileRows == 0 && kBlockRows % kInt8Rows == 0 && kBlockPanels % 2 == 0);
+// Columns of a panel.
+constexpr int64_t ColumnsOf(Precision precision) {
+  return precision == Precision::kF32 ? kTileColumns : kInt8Columns;
+}
+constexpr int64_t kMaxColumns = std::max(kTileColumns, kInt8Columns);
+static_assert(kInt8Columns % kLanes == 0);
+
+// Below this many inputs a product is cheap, and the rounding of 7-bit activations is all that int8
+// could be blamed for: they get a second plane.
+constexpr int64_t kOnePlaneFrom = 512;
+
+constexpr int64_t DivideUp(int64_t value, int64_t step) { return (value + step - 1) / step; }
+
+int64_t TileRowsOf(Precision precision) {
+  return precision == Precision::kF32 ? kTileRows : kInt8Rows;
+}
+
+// The largest size of any number.
+float LargestOf(std::span<const float> numbers) {
+  const auto count = static_cast<int64_t>(numbers.size());
+  Lanes most{};
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const Lanes x = Load(numbers.data() + i);
+    most = Larger(most, Larger(x, -x));
+  }
+  float largest = 0;
+  for (int64_t lane = 0; lane < kLanes; ++lane) largest = std::max(largest, most[lane]);
+  for (float x : numbers.subspan(static_cast<size_t>(i))) largest = std::max(largest, std::fabs(x));
+  return largest;
+}
+
+int Rounded(float x) { return static_cast<int>(std::lrintf(x)); }
+
+// Asks for the weights that are needed next, a part with each tile of rows, so that they come while
+// these are used. Only a hint: it may point behind the end.
+inline void FetchAhead(const void* next, int64_t bytes, int64_t rows, int64_t row,
+                       int64_t tile_rows) {
+  if (rows <= tile_rows) return;  // Weights are used once and flow by themselves.
+  constexpr auto kLine = static_cast<int64_t>(kCacheLine);
+  const int64_t part = RoundUp(bytes * tile_rows / rows, kLine);
+  const char* from = static_cast<const char*>(next) + row / tile_rows * part;
+  for (int64_t i = 0; i < part; i += kLine) __builtin_prefetch(from + i);
+}
+
+template <int64_t kRows>
+void FloatTile(const float* a, const float* b, int64_t depth, float* c, bool add) {
+  TileSums<kRows> sums;
+  if (add) sums.Read(c, kTileColumns);
+  for (int64_t k = 0; k < depth; ++k, a += kTileRows, b += kTileColumns) {
+    sums.Add(a, 1, Load(b), Load(b + kLanes));
+  }
+  sums.Write(c, kTileColumns);
+}
+
+void FloatTile(int64_t rows, const float* a, const float* b, int64_t depth, float* c, bool add) {
+  static_assert(kTileRows == 6);
+  switch (rows) {
+    case 1:
+      return FloatTile<1>(a, b, depth, c, add);
+    case 2:
+      return FloatTile<2>(a, b, depth, c, add);
+    case 3:
+      return FloatTile<3>(a, b, depth, c, add);
+    case 4:
+      return FloatTile<4>(a, b, depth, c, add);
+    case 5:
+      return FloatTile<5>(a, b, depth, c, add);
+    default:
+      return FloatTile<6>(a, b, depth, c, add);
+  }
+}
+
+}  // namespace
+
+// --- Rows ---
+
+void PackedRows::Pack(Team& team, int64_t rows, const Linear& linear,
+                      const std::function<void(int64_t, float*)>& make_row) {
+  rows_ = rows;
+  inputs_ = linear.inputs();
+  planes_ = linear.planes_;
+  groups_ = linear.groups_ * planes_;
+  const int64_t tile_rows = TileRowsOf(linear.precision());
+  const int64_t tiles = DivideUp(rows, tile_rows);
+  const bool floats = linear.precision() == Precision::kF32;
+  if (floats) {
+    floats_.Reserve(tiles * inputs_ * kTileRows);
+  } else {
+    numbers_.Reserve(tiles * groups_ * kInt8RowGroupBytes);
+    scales_.Reserve(tiles * groups_ * kInt8Rows);
+  }
+  const auto pack = [&](int64_t tile) {
+    floats ? PackFloats(tile, make_row) : PackInt8(tile, make_row);
+  };
+  if (tiles <= 2) {  // Not worth waking anyone.
+    for (int64_t tile = 0; tile < tiles; ++tile) pack(tile);
+  } else {
+    team.Run(tiles, pack);
+  }
+}
+
+void PackedRows::PackFloats(int64_t tile, const std::function<void(int64_t, float*)>& make_row) {
+  const int64_t first = tile * kTileRows;
+  const int64_t count = std::min(kTileRows, rows_ - first);
+  std::vector<float> numbers(static_cast<size_t>(kTileRows * inputs_));
+  for (int64_t row = 0; row < count; ++row) make_row(first + row, numbers.data() + row * inputs_);
+  float* out = floats_.data() + tile * kTileRows * inputs_;
+  for (int64_t k = 0; k < inputs_; ++k) {
+    for (int64_t row = 0; row < kTileRows; ++row) {
+      *out++ = numbers[static_cast<size_t>(row * inputs_ + k)];
+    }
+  }
+}
+
+namespace {
+
+// Rounds kInt8Group numbers to 7 bits; returns their scale. With `rest`, leaves what is lost.
+float Quantise(float* numbers, int64_t row, uint8_t* out, bool rest) {
+  const float largest = LargestOf({numbers, kInt8Group});
+  const float scale = largest / kInt8Max;
+  const float factor = largest > 0 ? kInt8Max / largest : 0;
+  std::array<float, kInt8Group> rounded;
+  std::array<uint8_t, kInt8Group> bytes;
+  for (size_t k = 0; k < kInt8Group; ++k) rounded[k] = std::nearbyintf(numbers[k] * factor);
+  for (size_t k = 0; k < kInt8Group; ++k) {
+    bytes[k] = static_cast<uint8_t>(static_cast<int>(rounded[k]) + kInt8Zero);
+  }
+  for (size_t k = 0; k < kInt8Group; k += 4) {
+    std::memcpy(out + Int8RowPlace(row, static_cast<int64_t>(k)), bytes.data() + k, 4);
+  }
+  if (rest) {
+    for (size_t k = 0; k < kInt8Group; ++k) numbers[k] -= rounded[k] * scale;
+  }
+  return scale;
+}
+
+}  // namespace
+
+void PackedRows::PackInt8(int64_t tile, const std::function<void(int64_t, float*)>& make_row) {
+  const int64_t first = tile * kInt8Rows;
+  const int64_t count = std::min(kInt8Rows, rows_ - first);
+  std::vector<float> numbers(static_cast<size_t>(groups_ / planes_ * kInt8Group));
+  uint8_t* out = numbers_.data() + tile * groups_ * kInt8RowGroupBytes;
+  float* scales = scales_.data() + tile * groups_ * kInt8Rows;
+  for (int64_t row = 0; row < count; ++row) {
+    make_row(first + row, numbers.data());
+    for (int64_t g = 0; g < groups_; ++g) {
+      scales[g * kInt8Rows + row] = Quantise(numbers.data() + g / planes_ * kInt8Group, row,
+                                             out + g * kInt8RowGroupBytes, planes_ > 1);
+    }
+  }
+}
+
+// --- Weights ---
+
+Linear::Linear(const LinearWeights& weights, Precision precision)
+    : precision_(precision),
+      inputs_(weights.inputs),
+      outputs_(weights.outputs),
+      columns_(ColumnsOf(precision)),
+      panels_(DivideUp(weights.outputs, columns_)) {
+  CHECK(static_cast<int64_t>(weights.weight.size()) == inputs_ * outputs_);
+  CHECK(weights.bias.empty() || static_cast<int64_t>(weights.bias.size()) == outputs_);
+  if (precision == Precision::kF32) {
+    PackFloats(weights);
+  } else {
+    PackInt8(weights);
+  }
+  if (!weights.bias.empty()) {
+    bias_ = AlignedArray<float>(panels_ * columns_);
+    std::copy(weights.bias.begin(), weights.bias.end(), bias_.data());
+  }
+}
+
+void Linear::PackFloats(const LinearWeights& weights) {
+  floats_ = AlignedArray<float>::InLargePages(panels_ * inputs_ * columns_);
+  for (int64_t n = 0; n < outputs_; ++n) {
+    const float* from = weights.weight.data() + n * inputs_;
+    float* to = floats_.data() + n / columns_ * inputs_ * columns_ + n % columns_;
+    for (int64_t k = 0; k < inputs_; ++k) to[k * columns_] = from[k];
+  }
+}
+
+void Linear::PackInt8(const LinearWeights& weights) {
+  groups_ = DivideUp(inputs_, kInt8Group);
+  planes_ = inputs_ < kOnePlaneFrom && !weights.coarse ? 2 : 1;
+  numbers_ = AlignedArray<int8_t>::InLargePages(panels_ * groups_ * kInt8ColumnGroupBytes);
+  scales_ = AlignedArray<float>(panels_ * groups_ * kInt8Columns);
+  zeros_ = AlignedArray<int32_t>(panels_ * groups_ * kInt8Columns);
+  for (int64_t n = 0; n < outputs_; ++n) {
+    const int64_t column = n % kInt8Columns;
+    for (int64_t g = 0; g < groups_; ++g) {
+      const int64_t first = g * kInt8Group;
+      const std::span<const float> from =
+          weights.weight.subspan(static_cast<size_t>(n * inputs_ + first),
+                                 static_cast<size_t>(std::min(kInt8Group, inputs_ - first)));
+      const int64_t group = n / kInt8Columns * groups_ + g;
+      const float largest = LargestOf(from);
+      const float factor = largest > 0 ? kInt8Max / largest : 0;
+      int32_t sum = 0;
+      for (size_t k = 0; k < from.size(); ++k) {
+        const int number = Rounded(from[k] * factor);
+        numbers_[group * kInt8ColumnGroupBytes + Int8ColumnPlace(column, static_cast<int64_t>(k))] =
+            static_cast<int8_t>(number);
+        sum += number;
+      }
+      scales_[group * kInt8Columns + column] = largest / kInt8Max;
+      zeros_[group * kInt8Columns + column] = -kInt8Zero * sum;
+    }
+  }
+}
+
+size_t Linear::memory_bytes() const {
+  return static_cast<size_t>(floats_.size() + scales_.size() + zeros_.size() + bias_.size()) * 4 +
+         static_cast<size_t>(numbers_.size());
+}
+
+// --- Product ---
+
+struct Linear::Block {
+  int64_t first_row = 0;
+  int64_t rows = 0;
+  int64_t first_panel = 0;
+  int64_t panels = 0;
+};
+
+void Linear::Run(Team& team, const PackedRows& x, const RowsOut& y) const {
+  CHECK(x.inputs_ == inputs_);
+  CHECK((precision_ == Precision::kF32) == (x.groups_ == 0) && x.planes_ == planes_);
+  const int64_t row_blocks = DivideUp(x.rows_, kBlockRows);
+  const int64_t panel_blocks = DivideUp(panels_, kBlockPanels);
+  team.Run(row_blocks * panel_blocks, [&](int64_t i) {
+    const int64_t row = i / panel_blocks * kBlockRows;
+    const int64_t panel = i % panel_blocks * kBlockPanels;
+    RunBlock(x,
+             {.first_row = row,
+              .rows = std::min(kBlockRows, x.rows_ - row),
+              .first_panel = panel,
+              .panels = std::min(kBlockPanels, panels_ - panel)},
+             y);
+  });
+}
+
+// Panels go two at a time where that costs nothing: their sums then stay in the first cache until
+// they are written. Of deep float products all of a block's go together, as they share the rows.
+void Linear::RunBlock(const PackedRows& x, const Block& block, const RowsOut& y) const {
+  alignas(kCacheLine) std::array<float, kBlockPanels * kBlockRows * kMaxColumns> c;
+  const bool floats = precision_ == Precision::kF32;
+  const bool together = floats && (inputs_ > kDepth || block.rows <= 2);
+  const int64_t step = together ? kBlockPanels : 2;
+  for (int64_t p = 0; p < block.panels; p += step) {
+    Block part = block;
+    part.first_panel += p;
+    part.panels = std::min(step, block.panels - p);
+    floats ? MultiplyFloats(x, part, c.data()) : MultiplyInt8(x, part, c.data());
+    Write(part, c.data(), y);
+  }
+}
+
+// Few rows: one panel's sums would wait for each other, so several panels go side by side.
+template <int64_t kRows, int64_t kPanels>
+struct PanelSums {
+  TileSums<kRows> own;
+  PanelSums<kRows, kPanels - 1> next;
+
+  void Add(const float* a, const float* b, int64_t panel) {
+    own.Add(a, 1, Load(b), Load(b + kLanes));
+    next.Add(a, b + panel, panel);
+  }
+  void Write(float* c) const {
+    own.Write(c, kTileColumns);
+    next.Write(c + kBlockRows * kTileColumns);
+  }
+};
+template <int64_t kRows>
+struct PanelSums<kRows, 0> {
+  void Add(const float*, const float*, int64_t) {}
+  void Write(float*) const {}
+};
+
+template <int64_t kRows, int64_t kPanels>
+void FewRows(const float* a, const float* b, int64_t panel, int64_t depth, float* c) {
+  PanelSums<kRows, kPanels> sums;
+  for (int64_t k = 0; k < depth; ++k, a += kTileRows, b += kTileColumns) sums.Add(a, b, panel);
+  sums.Write(c);
+}
+
+// c: (panels, kBlockRows, columns).
+void Linear::MultiplyFloats(const PackedRows& x, const Block& block, float* c) const {
+  if (block.rows <= 2 && block.panels == kBlockPanels) return MultiplyFewFloats(x, block, c);
+  for (int64_t k = 0; k < inputs_; k += kDepth) {
+    const int64_t depth = std::min(kDepth, inputs_ - k);
+    for (int64_t p = 0; p < block.panels; ++p) {
+      const float* b = floats_.data() + ((block.first_panel + p) * inputs_ + k) * kTileColumns;
+      for (int64_t row = 0; row < block.rows; row += kTileRows) {
+        const float* a = x.floats_.data() + (block.first_row + row) * inputs_ + k * kTileRows;
+        FetchAhead(b + inputs_ * kTileColumns, depth * kTileColumns * 4, block.rows, row,
+                   kTileRows);
+        FloatTile(std::min(kTileRows, block.rows - row), a, b, depth,
+                  c + (p * kBlockRows + row) * kTileColumns, k > 0);
+      }
+    }
+  }
+}
+
+void Linear::MultiplyFewFloats(const PackedRows& x, const Block& block, float* c) const {
+  static_assert(kBlockPanels == 4);
+  const int64_t panel = inputs_ * kTileColumns;
+  const float* a = x.floats_.data() + block.first_row * inputs_;
+  const float* b = floats_.data() + block.first_panel * panel;
+  if (block.rows == 1) return FewRows<1, 4>(a, b, panel, inputs_, c);
+  FewRows<2, 2>(a, b, panel, inputs_, c);
+  FewRows<2, 2>(a, b + 2 * panel, panel, inputs_, c + 2 * kBlockRows * kTileColumns);
+}
+
+void Linear::MultiplyInt8(const PackedRows& x, const Block& block, float* c) const {
+  const int64_t panel_bytes = groups_ * kInt8ColumnGroupBytes;
+  for (int64_t p = 0; p < block.panels; ++p) {
+    const int64_t groups = (block.first_panel + p) * groups_;
+    const Int8Panel b = {.numbers = numbers_.data() + groups * kInt8ColumnGroupBytes,
+                         .scales = scales_.data() + groups * kInt8Columns,
+                         .zeros = zeros_.data() + groups * kInt8Columns};
+    for (int64_t row = 0; row < block.rows; row += kInt8Rows) {
+      FetchAhead(b.numbers + panel_bytes, panel_bytes, block.rows, row, kInt8Rows);
+      const int64_t tile_groups = (block.first_row + row) / kInt8Rows * x.groups_;
+      Int8Product(std::min(kInt8Rows, block.rows - row),
+                  {.numbers = x.numbers_.data() + tile_groups * kInt8RowGroupBytes,
+                   .scales = x.scales_.data() + tile_groups * kInt8Rows},
+                  b, groups_, planes_, c + (p * kBlockRows + row) * kInt8Columns);
+    }
+  }
+}
+
+// One row of a panel, from `c` to `to`. `width` is the number of columns that are there.
+void Linear::WriteRow(const float* c, int64_t panel, int64_t width, Finish finish,
+                      float* to) const {
+  const bool whole = width == columns_;
+  std::array<float, kMaxColumns> line;
+  for (int64_t i = 0; i < columns_; i += kLanes) {
+    Lanes value = Load(c + i);
+    if (bias_.size() > 0) value += Load(bias_.data() + panel * columns_ + i);
+    if (finish == Finish::kSwiGlu) {
+      value = value * Sigmoid(value) * Load(c + kBlockRows * columns_ + i);
+    }
+    if (whole && finish == Finish::kAdd) value += Load(to + i);
+    Store(whole ? to + i : line.data() + i, value);
+  }
+  if (whole) return;
+  for (int64_t i = 0; i < width; ++i) {
+    to[i] = finish == Finish::kAdd ? to[i] + line[static_cast<size_t>(i)]
+                                   : line[static_cast<size_t>(i)];
+  }
+}
+
+void Linear::Write(const Block& block, const float* c, const RowsOut& y) const {
+  const bool swiglu = y.finish == Finish::kSwiGlu;
+  const int64_t outputs = swiglu ? outputs_ / 2 : outputs_;
+  for (int64_t p = 0; p < block.panels; p += swiglu ? 2 : 1) {
+    const int64_t panel = block.first_panel + p;
+    const int64_t column = (swiglu ? panel / 2 : panel) * columns_;
+    const int64_t width = std::min(columns_, outputs - column);
+    for (int64_t row = 0; row < block.rows; ++row) {
+      WriteRow(c + (p * kBlockRows + row) * columns_, panel, width, y.finish,
+               y.to + (block.first_row + row) * y.row + column);
+    }
+  }
+}
+
+AlignedArray<float> InterleaveSwiGlu(std::span<const float> gate, std::span<const float> up,
+                                     int64_t hidden, int64_t inputs, Precision precision) {
+  const int64_t columns = ColumnsOf(precision);
+  AlignedArray<float> both(SwiGluOutputs(hidden, precision) * inputs);
+  for (int64_t n = 0; n < hidden; ++n) {
+    float* to = both.data() + (n / columns * 2 * columns + n % columns) * inputs;
+    std::copy_n(gate.data() + n * inputs, inputs, to);
+    std::copy_n(up.data() + n * inputs, inputs, to + columns * inputs);
+  }
+  return both;
+}
+
+int64_t SwiGluOutputs(int64_t hidden, Precision precision) {
+  return 2 * RoundUp(hidden, ColumnsOf(precision));
+}
+
+}  // namespace kibitz::nn

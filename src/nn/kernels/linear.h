@@ -1,0 +1,114 @@
+// y = W x + b for many rows at once, with weights packed once into the order in which they are
+// used. Letters: R rows, K inputs, N outputs.
+//
+//   const Linear linear({.weight = w, .outputs = n, .inputs = k}, Precision::kF32);
+//   PackedRows x;
+//   x.Pack(team, rows, linear, [&](int64_t row, float* out) { ... });    // (R, K)
+//   linear.Run(team, x, {.to = y, .row = n});                            // (R, N)
+//
+// A result does not depend on the number of threads; in f32 a row's does not depend on the other
+// rows either.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "nn/kernels/aligned.h"
+#include "nn/kernels/precision.h"
+#include "nn/kernels/team.h"
+
+namespace kibitz::nn {
+
+struct LinearWeights {
+  std::span<const float> weight = {};  // (N, K), rows one after another.
+  int64_t outputs = 0;                 // N
+  int64_t inputs = 0;                  // K
+  std::span<const float> bias = {};    // (N), or none.
+  // int8: round the inputs once, also where there are few of them; else those get a second plane.
+  bool coarse = false;
+};
+
+enum class Finish : uint8_t {
+  kStore,
+  kAdd,     // To what is there.
+  kSwiGlu,  // Weights from InterleaveSwiGlu; stores silu(gate) * up, half as many columns.
+};
+
+struct RowsOut {
+  float* to = nullptr;
+  int64_t row = 0;  // Distance between rows.
+  Finish finish = Finish::kStore;
+};
+
+class Linear;
+
+// Inputs of a product, in the order in which it reads them.
+class PackedRows {
+ public:
+  // `make_row` writes the K numbers of a row; it is called from the team's threads.
+  void Pack(Team& team, int64_t rows, const Linear& linear,
+            const std::function<void(int64_t row, float* out)>& make_row);
+
+  int64_t rows() const { return rows_; }
+
+ private:
+  friend class Linear;
+  void PackFloats(int64_t tile, const std::function<void(int64_t, float*)>& make_row);
+  void PackInt8(int64_t tile, const std::function<void(int64_t, float*)>& make_row);
+
+  int64_t rows_ = 0;
+  int64_t inputs_ = 0;
+  int64_t groups_ = 0;             // int8: of activations, planes counted.
+  int64_t planes_ = 1;             // int8: see int8_product.h.
+  AlignedArray<float> floats_;     // f32: (tiles, K, kTileRows).
+  AlignedArray<uint8_t> numbers_;  // int8: (tiles, groups, kInt8RowGroupBytes).
+  AlignedArray<float> scales_;     // int8: (tiles, groups, kInt8Rows).
+};
+
+class Linear {
+ public:
+  Linear() = default;
+  Linear(const LinearWeights& weights, Precision precision);
+
+  int64_t inputs() const { return inputs_; }
+  int64_t outputs() const { return outputs_; }
+  Precision precision() const { return precision_; }
+  size_t memory_bytes() const;
+
+  // x must have been packed for a Linear of the same inputs and precision.
+  void Run(Team& team, const PackedRows& x, const RowsOut& y) const;
+
+ private:
+  friend class PackedRows;
+  void PackFloats(const LinearWeights& weights);
+  void PackInt8(const LinearWeights& weights);
+  struct Block;
+  void RunBlock(const PackedRows& x, const Block& block, const RowsOut& y) const;
+  void MultiplyFloats(const PackedRows& x, const Block& block, float* c) const;
+  void MultiplyFewFloats(const PackedRows& x, const Block& block, float* c) const;
+  void MultiplyInt8(const PackedRows& x, const Block& block, float* c) const;
+  void Write(const Block& block, const float* c, const RowsOut& y) const;
+  void WriteRow(const float* c, int64_t panel, int64_t width, Finish finish, float* to) const;
+
+  Precision precision_ = Precision::kF32;
+  int64_t inputs_ = 0;
+  int64_t outputs_ = 0;
+  int64_t columns_ = 0;  // Of a panel.
+  int64_t panels_ = 0;
+  int64_t groups_ = 0;            // int8: of weights, for a column.
+  int64_t planes_ = 1;            // int8: of activations.
+  AlignedArray<float> floats_;    // f32: (panels, K, kTileColumns).
+  AlignedArray<int8_t> numbers_;  // int8: (panels, groups, kInt8ColumnGroupBytes).
+  AlignedArray<float> scales_;    // int8: (panels, groups, kInt8Columns).
+  AlignedArray<int32_t> zeros_;   // int8: the same.
+  AlignedArray<float> bias_;      // (panels * columns), or empty.
+};
+
+// The weights of a SwiGLU's gate and up products, panel by panel in turn. Both: (hidden, K).
+AlignedArray<float> InterleaveSwiGlu(std::span<const float> gate, std::span<const float> up,
+                                     int64_t hidden, int64_t inputs, Precision precision);
+// Outputs of the interleaved weights: twice `hidden`, rounded up to whole panels.
+int64_t SwiGluOutputs(int64_t hidden, Precision precision);
+
+}  // namespace kibitz::nn

@@ -1,0 +1,93 @@
+// A stack of transformer layers as a player runs it: rows of many streams in one product, each
+// attending to its own cache. Pre-norm, rotary positions, SwiGLU. Letters: R rows, D width, H
+// heads, E = D / H, F hidden width.
+//
+//   Transformer net(sizes, precision);
+//   net.AddLayer(weights);                                   // Layer by layer, packed at once.
+//   net.SetFinalNorm(scale);
+//   net.Run(team, {.segments = segments, .wanted = {67}}, x, hidden, stop);
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "nn/kernels/linear.h"
+#include "nn/transformer/attention.h"
+
+namespace kibitz::nn {
+
+struct TransformerSizes {
+  int64_t width = 0;  // D
+  int64_t heads = 0;
+  int64_t hidden = 0;  // F
+  int64_t positions = 0;
+};
+
+struct LayerWeights {
+  std::span<const float> q = {};  // (D, D) each.
+  std::span<const float> k = {};
+  std::span<const float> v = {};
+  std::span<const float> output = {};
+  std::span<const float> w1 = {};              // (F, D)
+  std::span<const float> w2 = {};              // (D, F)
+  std::span<const float> w3 = {};              // (F, D)
+  std::span<const float> attention_norm = {};  // (D)
+  std::span<const float> mlp_norm = {};        // (D)
+};
+
+struct Pass {
+  std::vector<Segment> segments;
+  std::vector<int64_t> wanted;  // Rows whose result is asked for, ascending.
+};
+
+// x / sqrt(mean(x^2) + epsilon) * scale
+void RmsNorm(const float* x, std::span<const float> scale, float* out, float epsilon = 1e-6F);
+
+class Transformer {
+ public:
+  Transformer(const TransformerSizes& sizes, Precision precision);
+  void AddLayer(const LayerWeights& weights);
+  void SetFinalNorm(std::span<const float> scale);
+
+  const TransformerSizes& sizes() const { return sizes_; }
+  CacheSizes CacheFor(int64_t positions) const;
+  size_t memory_bytes() const;
+  // Multiplications and additions of a pass in the layers' matrix products, for benches.
+  double ProductFlops(int64_t rows, int64_t wanted) const;
+
+  // x: (R, D), the embedded tokens; used up. hidden: (wanted, D), behind the final norm. Stores
+  // keys and values of all rows. Returns false when stopped: then all are undefined, the caches
+  // from the pass's first positions on. One call at a time.
+  bool Run(Team& team, const Pass& pass, float* x, float* hidden, const std::stop_token& stop = {});
+
+ private:
+  struct Layer {
+    std::vector<float> attention_norm;
+    std::vector<float> mlp_norm;
+    Linear qkv;
+    Linear output;
+    Linear gate_up;
+    Linear down;
+  };
+  struct Rows;  // What a pass carries from layer to layer.
+  // The two halves of a layer. They look at the stop between their products and then return early.
+  void Attend(Team& team, int64_t layer, Rows& rows);
+  void FeedForward(Team& team, const Layer& layer, Rows& rows);
+  void Rotate(float* x, int64_t position) const;
+
+  TransformerSizes sizes_;
+  Precision precision_;
+  std::vector<Layer> layers_;
+  std::vector<float> final_norm_;
+  AlignedArray<float> cosine_;  // (positions, E / 2)
+  AlignedArray<float> sine_;
+  // Between products; only grow.
+  PackedRows packed_;
+  AlignedArray<float> qkv_;
+  AlignedArray<float> mixed_;
+  AlignedArray<float> hidden_;
+};
+
+}  // namespace kibitz::nn

@@ -1,0 +1,45 @@
+// Games that an oracle plays, as records to learn from or as figures of its strength. Game n
+// depends on the seed and n alone, whatever the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/options.h"
+#include "games/twenty48/spawn.h"
+#include "oracles/twenty48/expectimax.h"
+#include "oracles/twenty48/raw_games.h"
+
+namespace kibitz::oracles {
+
+struct SelfPlayOptions {
+  ExpectimaxOptions search;
+  uint64_t seed = 1;
+  int64_t max_moves = 0;  // A game is cut after so many; 0: never.
+  // Chance that a move is drawn among the legal ones instead. The record names the best move all
+  // the same: such games teach what to do where the oracle would not have gone.
+  double explore = 0;
+};
+Fields FieldsOf(SelfPlayOptions& options);
+
+// The seed in the records of game `index`.
+uint32_t GameSeed(uint64_t seed, int64_t index);
+
+// Plays game `index` and calls `use` before each move. Throws Error when interrupted.
+using StepUser = std::function<void(const twenty48::Game& before, const SearchResult& result)>;
+twenty48::Game PlayGame(Expectimax& search, const SelfPlayOptions& options, int64_t index,
+                        const StepUser& use);
+
+// A line of a record: what the oracle thinks of a board that has a legal move. Values are in
+// thousands.
+RawStep StepOf(uint32_t seed, const twenty48::Game& before, const SearchResult& result);
+// Writes into the figures of a record what the game came to.
+void TellGame(const twenty48::Game& game, const std::string& folder, RawMeta& meta);
+
+// A game of PlayGame as a record.
+RawGame PlayRawGame(Expectimax& search, const SelfPlayOptions& options, int64_t index,
+                    const std::string& folder);
+
+}  // namespace kibitz::oracles

@@ -1,0 +1,27 @@
+// A judge with one plan: the largest tile in a corner, the others in falling order along a snake
+// through the rows.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "oracles/twenty48/afterstate_value.h"
+
+namespace kibitz::oracles {
+
+class SnakeHeuristic : public AfterstateValue {
+ public:
+  SnakeHeuristic();
+
+  // The sum of all tiles, each half of what it would be worth one place further up the snake; the
+  // best of the eight ways to lay the snake.
+  void Evaluate(std::span<const twenty48::Board> afterstates,
+                std::span<float> values) const override;
+  bool InPoints() const override { return false; }
+  std::string Name() const override { return "snake"; }
+
+ private:
+  std::array<std::vector<float>, 4> rows_;  // By row of the board and four nibbles.
+};
+
+}  // namespace kibitz::oracles

@@ -1,0 +1,100 @@
+// What a training step is judged by, as sums and counts: they add up over the steps of a gradient
+// accumulation and over machines before they become means.
+//
+//   Metrics metrics;
+//   for (const Batch& batch : part) metrics += PackedLoss(net, batch, options).metrics;
+//   for (const auto& [name, value] : NamedValues(metrics, Phase::kFinetune)) ...  // "board_acc",
+//   ...
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "students/decoder/data/batch.h"
+
+namespace kibitz::decoder {
+
+// Pretraining has games only, and no thinking policy head.
+enum class Phase : uint8_t { kPretrain, kFinetune };
+
+struct LossWeights {
+  double final_move = 5;  // Pretraining's `move_weight`.
+  double thinking_move = 2;
+  double board = 1;
+  double wl = 1;
+  double d = 1;
+};
+
+struct Mean {
+  double sum = 0;
+  double count = 0;
+
+  void Add(double value) {
+    sum += value;
+    count += 1;
+  }
+  double Value() const { return count > 0 ? sum / count : 0; }
+};
+
+struct Metrics {
+  Mean total_loss;  // One value a batch; the other losses one a term.
+  Mean final_move_loss;
+  Mean thinking_move_loss;
+  Mean board_loss;
+  Mean wl_loss;
+  Mean d_loss;
+
+  Mean final_move_acc;
+  Mean thinking_move_acc;
+  Mean board_acc;
+  // Blocks without a wrong token; a token outside the boards is a block of its own.
+  Mean board_total_acc;
+  // The same of boards alone: blocks with more than one scored token.
+  Mean board_total_acc_real_blocks;
+  Mean board_square_acc;    // Those boards by their 64 squares.
+  Mean board_castling_acc;  // The token of castling rights.
+  Mean board_stm_acc;       // The token of the side to move.
+  Mean end_var_acc;         // By what the board head should say.
+  Mean end_think_acc;
+  Mean continue_var_acc;
+  Mean new_variation_acc;
+  Mean final_move_acc_reordered;  // Where the first variation shown is not the best.
+
+  Mean wl_mae;  // Absolute error of the distribution's mean.
+  Mean d_mae;
+
+  // Sums, one addition a batch.
+  Mean batch_thinking_samples;
+  Mean batch_normal_samples;
+  Mean n_reordered_samples;
+
+  Metrics& operator+=(const Metrics& other);
+};
+
+// For sums over machines: (sum, count) of every member in turn, and back.
+std::vector<double> Flatten(const Metrics& metrics);
+Metrics Unflatten(std::span<const double> numbers);
+
+// Names as the documents log them, without "train/". What was never counted is left out.
+// Pretraining's names are move_loss and move_acc, and it has none of thinking.
+std::vector<std::pair<std::string, double>> NamedValues(const Metrics& metrics, Phase phase);
+
+// What the heads said about a batch, in the order of its lists.
+struct Scores {
+  std::vector<float> board_loss;  // One for each scored token.
+  std::vector<uint8_t> board_hit;
+  std::vector<float> move_loss;  // One for each of batch.moves.
+  std::vector<uint8_t> move_hit;
+  std::vector<float> wl_loss;  // One for each of batch.values that is valid.
+  std::vector<float> d_loss;
+  std::vector<float> wl_error;  // Absolute.
+  std::vector<float> d_error;
+};
+
+// All but total_loss.
+Metrics CountMetrics(const Batch& batch, const Scores& scores);
+
+}  // namespace kibitz::decoder

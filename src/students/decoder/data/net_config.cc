@@ -1,0 +1,32 @@
+#include "students/decoder/data/net_config.h"
+
+#include "base/error.h"
+
+namespace kibitz::decoder {
+
+Fields FieldsOf(NetConfig& config) {
+  Fields fields;
+  fields.Add("embed_dim", config.embed_dim, "width of the network", {.min = 2, .max = 65536});
+  fields.Add("num_heads", config.num_heads, "attention heads", {.min = 1, .max = 1024});
+  fields.Add("num_layers", config.num_layers, "transformer layers", {.min = 1, .max = 1000});
+  fields.Add("max_seq_len", config.max_seq_len, "longest sequence in tokens",
+             {.min = kBoardTokens, .max = 1 << 20});
+  fields.Add("d_ff", config.d_ff, "hidden width of the MLP", {.min = 1, .max = 1 << 20});
+  fields.Add("n_buckets", config.n_buckets, "buckets of the value heads", {.min = 2, .max = 65536});
+  fields.Add("wl_sigma", config.wl_sigma, "spread of the wl buckets", {.min = 1e-3, .max = 100});
+  fields.Add("value_hidden_size", config.value_hidden_size, "hidden width of the value heads",
+             {.min = 1, .max = 65536});
+  fields.Add("num_fourier_freq", config.num_fourier_freq, "frequencies that encode values",
+             {.min = 1, .max = 65536});
+  return fields;
+}
+
+void CheckConfig(const NetConfig& config) {
+  if (config.embed_dim % (2 * config.num_heads) != 0) {
+    throw Error(
+        "embed_dim is {} with num_heads {}: expected a multiple of {}, as each head turns pairs",
+        config.embed_dim, config.num_heads, 2 * config.num_heads);
+  }
+}
+
+}  // namespace kibitz::decoder

@@ -1,0 +1,34 @@
+// The sizes of a decoder network, as the config files' `model` section names them.
+#pragma once
+
+#include "base/options.h"
+#include "students/decoder/data/vocabulary.h"
+
+namespace kibitz::decoder {
+
+struct NetConfig {
+  int embed_dim = 1024;  // A multiple of 2 * num_heads.
+  int num_heads = 16;
+  int num_layers = 12;
+  int max_seq_len = 1024;
+  int d_ff = 1536;        // Hidden width of the MLP.
+  int n_buckets = 100;    // Of the value heads.
+  double wl_sigma = 0.4;  // Spread of the wl buckets' centres.
+  int value_hidden_size = 256;
+  int num_fourier_freq = 128;
+
+  // Fixed by the vocabulary; other sizes serve tests.
+  int vocab_size = kVocabularySize;
+  int board_vocab_size = kBoardVocabularySize;
+  int move_vocab_size = kMoveVocabularySize;
+
+  bool operator==(const NetConfig&) const = default;
+};
+
+// Without the vocabulary's sizes.
+Fields FieldsOf(NetConfig& config);
+
+// Throws Error when the sizes do not fit each other.
+void CheckConfig(const NetConfig& config);
+
+}  // namespace kibitz::decoder

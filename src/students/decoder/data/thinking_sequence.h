@@ -1,0 +1,119 @@
+// A searched position as a training sequence: the network thinks out loud, then moves.
+//
+//   board start_think { move wl d board move wl d board ... end_var }... end_think move wl d
+//
+//   Sequence sample = ThinkingSequence(row, options, rng);
+//
+// Candidates are shown in a random order that favours the most visited (Plackett-Luce), each to a
+// random depth, so that the network must read the lines instead of trusting the first one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/options.h"
+#include "base/random.h"
+#include "games/chess/board.h"
+#include "students/decoder/data/sequence.h"
+
+namespace kibitz::decoder {
+
+struct Wdl {
+  double win = 0;
+  double draw = 0;
+  double loss = 0;
+};
+
+// A position of a line.
+struct LineNode {
+  chess::Board board;  // After the move that leads here.
+  TokenId move = 0;    // The next move of the line; of no meaning in the last node.
+  float wl = 0;        // For the side to move here.
+  float d = 0;
+  bool valid = false;  // wl and d are known.
+};
+
+struct Variation {
+  TokenId root_move = 0;
+  double visit_fraction = 0;
+  uint32_t first_node = 0;  // Into SearchRow::nodes.
+  uint32_t node_count = 0;
+  // The only node was not in the record: the root move ends the game.
+  bool synthesised = false;
+};
+
+// What a search found, most visited first; equal counts keep the record's order.
+struct SearchRow {
+  chess::Board root;
+  TokenId best_move = 0;
+  std::optional<Wdl> wdl = {};  // Of the root, for the side to move; nothing when not known.
+  std::vector<Variation> variations = {};
+  std::vector<LineNode> nodes = {};
+
+  std::span<const LineNode> NodesOf(const Variation& variation) const {
+    return std::span(nodes).subspan(variation.first_node, variation.node_count);
+  }
+};
+
+struct ThinkingOptions {
+  int max_seq_len = 1024;
+  int max_variations = 3;
+  int max_depth = 5;
+  double tau_base = 0.3;
+  double tau_alpha = 1.0;
+  bool terminal_leaves = true;  // Root moves that end the game teach their one node.
+};
+// All but max_seq_len, which games share.
+Fields FieldsOf(ThinkingOptions& options);
+
+// The shortest thinking sequence: one variation of one node.
+inline constexpr int kShortestThought = 145;
+
+// tau = base * (1 + alpha * variance of the result); the base alone when the result is not known.
+double Temperature(const std::optional<Wdl>& wdl, double tau_base, double tau_alpha);
+// (W + L) - (W - L)^2.
+double ResultVariance(const Wdl& wdl);
+
+// The order by falling fraction / tau + noise: 1-based ranks, first shown first. Equal utilities
+// keep their order.
+std::vector<int> OrderByUtility(std::span<const double> fractions, double tau,
+                                std::span<const double> noise);
+// The same with Gumbel noise: first places are distributed as softmax(fraction / tau).
+std::vector<int> DrawOrder(std::span<const double> fractions, double tau, Rng& rng);
+
+// Fixes what chance would decide; what is empty is drawn.
+struct ThinkingChoices {
+  std::vector<int> ranking;  // 1-based ranks by visits, first shown first.
+  std::vector<int> depths;   // In the order shown, of the variations that have nodes.
+};
+
+// One try at a sequence, and what it took.
+struct ThinkingAttempt {
+  int max_variations = 0;
+  int max_depth = 0;
+  std::vector<int> ranking;
+  std::vector<int> depths;
+  int32_t length = 0;
+};
+
+struct ThinkingResult {
+  // Nothing when not even the shortest try fits max_seq_len, or no variation has a node.
+  std::optional<Sequence> sequence;
+  std::vector<ThinkingAttempt> attempts;  // The last one is the sequence.
+};
+
+// Tries the whole of max_variations and max_depth; while that is too long, fewer variations and,
+// within each number, less depth; at last one node of the first variation that has any. Throws
+// Error::Usage when fixed choices do not fit the row.
+ThinkingResult Think(const SearchRow& row, const ThinkingOptions& options, Rng& rng,
+                     const ThinkingChoices& fixed = {});
+
+// Whether some variation of the row can be shown.
+bool HasThought(const SearchRow& row, const ThinkingOptions& options);
+// The sequence of a row that has a thought, with max_seq_len at least kShortestThought.
+Sequence ThinkingSequence(const SearchRow& row, const ThinkingOptions& options, Rng& rng);
+
+}  // namespace kibitz::decoder

@@ -1,0 +1,203 @@
+#include "students/decoder/data/thinking_sequence.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "games/chess/fen.h"
+#include "students/decoder/data/records.h"
+#include "students/decoder/data/tokens.h"
+#include "tests/support/decoder_records.h"
+#include "tests/support/test_data.h"
+
+namespace kibitz::decoder {
+namespace {
+
+SearchRow Read(const kibitz::testing::SearchRecord& record) {
+  RowProblems problems;
+  auto row = SearchReader("test").Read(
+      {record.fen, record.variations, record.mcts_action, {record.win, record.draw, record.loss}},
+      0, problems);
+  if (!row) throw Error(problems.Summary());
+  return *row;
+}
+
+std::vector<SearchRow> MadeRows(uint64_t count) {
+  std::vector<SearchRow> rows;
+  kibitz::testing::MakeSearches({.count = count, .seed = 5},
+                                [&](const auto& record) { rows.push_back(Read(record)); });
+  return rows;
+}
+
+// Chance of a chi-square value at least this large, by the normal approximation of Wilson and
+// Hilferty; good to a few percent from two degrees of freedom on.
+double ChiSquareP(double chi_square, double degrees) {
+  const double z =
+      (std::cbrt(chi_square / degrees) - (1 - 2 / (9 * degrees))) / std::sqrt(2 / (9 * degrees));
+  return 0.5 * std::erfc(z / std::sqrt(2.0));
+}
+
+TEST(ThinkingSequenceTest, TemperatureTable) {
+  const auto tau = [](double w, double d, double l) { return Temperature(Wdl{w, d, l}, 0.3, 1.0); };
+  EXPECT_NEAR(ResultVariance({0.90, 0.08, 0.02}), 0.1456,
+              1e-12);  // The document's 0.148 is a slip.
+  EXPECT_NEAR(tau(0.90, 0.08, 0.02), 0.344, 5e-4);
+  EXPECT_NEAR(tau(0.15, 0.70, 0.15), 0.390, 5e-4);
+  EXPECT_NEAR(tau(0.45, 0.10, 0.45), 0.570, 5e-4);
+  EXPECT_NEAR(tau(0.50, 0.00, 0.50), 0.600, 5e-4);
+  EXPECT_EQ(Temperature(std::nullopt, 0.3, 1.0), 0.3);
+}
+
+TEST(ThinkingSequenceTest, FirstMovesFollowSoftmax) {
+  const std::vector<std::vector<double>> cases = {
+      {0.5, 0.3, 0.2}, {0.86, 0.14, 0.0}, {0.25, 0.25, 0.25, 0.25}, {0.7, 0.1, 0.1, 0.05, 0.05}};
+  uint64_t number = 0;
+  for (const std::vector<double>& fractions : cases) {
+    for (double tau : {0.3, 0.57}) {
+      constexpr int kDraws = 100'000;
+      std::vector<double> first(fractions.size());
+      for (int i = 0; i < kDraws; ++i) {
+        Rng rng({.seed = 11, .sample = number++, .purpose = Purpose("thought")});
+        ++first[static_cast<size_t>(DrawOrder(fractions, tau, rng)[0] - 1)];
+      }
+      double sum = 0;
+      for (double p : fractions) sum += std::exp(p / tau);
+      double chi_square = 0;
+      for (size_t i = 0; i < fractions.size(); ++i) {
+        const double expected = kDraws * std::exp(fractions[i] / tau) / sum;
+        chi_square += (first[i] - expected) * (first[i] - expected) / expected;
+      }
+      EXPECT_GT(ChiSquareP(chi_square, static_cast<double>(fractions.size() - 1)), 0.001)
+          << "chi-square " << chi_square;
+    }
+  }
+}
+
+TEST(ThinkingSequenceTest, DepthsAreUniformUpToWhatThereIs) {
+  const std::vector<SearchRow> rows = MadeRows(20);
+  for (int max_depth : {3, 5}) {
+    // By available depth and place shown, how often each depth came.
+    std::map<size_t, std::vector<double>> counts;
+    uint64_t row_number = 0;
+    for (const SearchRow& row : rows) {
+      ++row_number;
+      for (uint64_t i = 0; i < 4000; ++i) {
+        Rng rng({.seed = 12, .epoch = i, .sample = row_number, .purpose = Purpose("thought")});
+        const ThinkingResult result =
+            Think(row, {.max_seq_len = 1 << 20, .max_depth = max_depth}, rng);
+        const ThinkingAttempt& attempt = result.attempts.back();
+        for (size_t v = 0; v < attempt.ranking.size(); ++v) {
+          const Variation& variation = row.variations[static_cast<size_t>(attempt.ranking[v] - 1)];
+          const size_t available =
+              std::min<size_t>(variation.node_count, static_cast<size_t>(max_depth));
+          std::vector<double>& count = counts[available];
+          count.resize(available);
+          ++count[static_cast<size_t>(attempt.depths[v] - 1)];
+        }
+      }
+    }
+    for (const auto& [available, count] : counts) {
+      if (available < 2) continue;
+      double total = 0;
+      for (double n : count) total += n;
+      const double expected = total / static_cast<double>(available);
+      double chi_square = 0;
+      for (double n : count) chi_square += (n - expected) * (n - expected) / expected;
+      EXPECT_GT(ChiSquareP(chi_square, static_cast<double>(available - 1)), 0.001)
+          << available << " nodes: chi-square " << chi_square;
+    }
+    EXPECT_EQ(counts.rbegin()->first, static_cast<size_t>(max_depth));
+  }
+}
+
+// Targets said again in the words of the document, from the tokens alone.
+TEST(ThinkingSequenceTest, TargetsFollowFromTheTokens) {
+  for (const SearchRow& row : MadeRows(300)) {
+    Rng rng({.seed = 13});
+    const Sequence s = ThinkingSequence(row, {}, rng);
+    ASSERT_LE(s.size(), 1024);
+    std::map<int, MoveTarget> moves;
+    for (const MoveTarget& move : s.moves) moves[move.position] = move;
+    for (int i = 0; i < s.size(); ++i) {
+      const auto at = static_cast<size_t>(i);
+      const TokenId next = i + 1 < s.size() ? s.ids[at + 1] : TokenId{kPad};
+      int expected = kIgnore;
+      if (i >= 68 && i + 1 < s.size()) {
+        TokenId token = next;
+        if (IsMove(next)) {
+          token = s.ids[at] == kEndVar                                 ? kNewVariation
+                  : s.ids[at] == kStartThink || s.ids[at] == kEndThink ? kGenericMove
+                                                                       : kContinueVar;
+        }
+        expected = BoardIndex(token);
+      }
+      ASSERT_EQ(s.board_targets[at], expected) << "position " << i;
+      ASSERT_EQ(moves.contains(i), IsMove(next)) << "position " << i;
+      if (!IsMove(next)) continue;
+      EXPECT_EQ(moves[i].move, next);
+      EXPECT_EQ(moves[i].thinking, s.ids[at] != kEndThink);
+    }
+    for (const Block& block : s.blocks) {
+      ASSERT_EQ(block.end - block.begin, kBoardTokens);
+      ASSERT_TRUE(BoardOf(std::span(s.ids).subspan(static_cast<size_t>(block.begin), 68)));
+    }
+    EXPECT_EQ(s.first_is_not_best, s.ids[69] != row.best_move);
+  }
+}
+
+TEST(ThinkingSequenceTest, LongThoughtsShrinkUntilTheyFit) {
+  for (const SearchRow& row : MadeRows(100)) {
+    for (int limit : {145, 200, 300, 500}) {
+      Rng rng({.seed = 14});
+      EXPECT_LE(ThinkingSequence(row, {.max_seq_len = limit}, rng).size(), limit);
+    }
+    Rng rng({.seed = 14});
+    EXPECT_FALSE(Think(row, {.max_seq_len = 144}, rng).sequence);
+  }
+}
+
+TEST(ThinkingSequenceTest, AMateWithoutNodesTeachesItsPosition) {
+  kibitz::testing::SearchRecord record{
+      .fen = "6k1/5ppp/8/8/8/8/8/R6K w - - 0 1",
+      .variations = R"([{"root_move":"a1a8","visit_count":90,"visit_fraction":0.9,"nodes":[]},
+                        {"root_move":"a1b1","visit_count":10,"visit_fraction":0.1,"nodes":[]}])",
+      .mcts_action = "a1a8",
+      .win = 1,
+      .draw = 0,
+      .loss = 0};
+  const SearchRow row = Read(record);
+  Rng rng({.seed = 1});
+  const ThinkingResult with = Think(row, {}, rng, {.ranking = {1, 2}, .depths = {}});
+  ASSERT_TRUE(with.sequence);
+  EXPECT_EQ(with.sequence->size(), kShortestThought);
+  EXPECT_EQ(with.sequence->values[0], (ValueTarget{70, -1, 0, true}));  // The mated side's view.
+  EXPECT_FALSE(Think(row, {.terminal_leaves = false}, rng).sequence);
+
+  record.fen = "7k/5K2/8/6Q1/8/8/8/8 w - - 0 1";
+  record.variations = R"([{"root_move":"g5g6","visit_count":9,"nodes":[]}])";  // Stalemate.
+  record.mcts_action = "g5g6";
+  const Sequence draw = ThinkingSequence(Read(record), {}, rng);
+  EXPECT_EQ(draw.values[0], (ValueTarget{70, 0, 1, true}));
+}
+
+TEST(ThinkingSequenceTest, FixedChoicesThatDoNotFitAreRefused) {
+  SearchRow row;
+  for (const SearchRow& made : MadeRows(50)) {
+    if (made.variations.size() == 2) row = made;
+  }
+  ASSERT_EQ(row.variations.size(), 2);
+  Rng rng({.seed = 1});
+  const auto message = [&](const ThinkingChoices& fixed) {
+    return kibitz::testing::MessageOf([&] { (void)Think(row, {}, rng, fixed); });
+  };
+  EXPECT_EQ(message({.ranking = {2, 1}, .depths = {1, 1}}), "");
+  EXPECT_NE(message({.ranking = {1}, .depths = {}}).find("1 to 2"), std::string::npos);
+  EXPECT_NE(message({.ranking = {1, 1}, .depths = {}}).find("1 to 2"), std::string::npos);
+  EXPECT_NE(message({.ranking = {1, 2, 3}, .depths = {}}).find("1 to 2"), std::string::npos);
+  EXPECT_NE(message({.ranking = {}, .depths = {1}}).find("1 depths"), std::string::npos);
+  EXPECT_NE(message({.ranking = {}, .depths = {0, 1}}).find("at least 1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kibitz::decoder

@@ -1,0 +1,141 @@
+#include "students/decoder/data/train_options.h"
+
+#include "base/error.h"
+
+namespace kibitz::decoder {
+namespace {
+
+Fields DataFields(DataOptions& data, Phase phase) {
+  Fields fields;
+  if (phase == Phase::kPretrain) {
+    fields.Add("parquet_dir", data.parquet_dir, "games to learn from: a folder or a file",
+               {.metavar = "DIR"});
+    fields.Add("val_parquet_dir", data.val_parquet_dir, "games held out for validation",
+               {.metavar = "DIR"});
+  } else {
+    fields.Add("pretrain_parquet_dir", data.pretrain_parquet_dir,
+               "games to learn from: a folder or a file", {.metavar = "DIR"});
+    fields.Add("variation_parquet_dir", data.variation_parquet_dir,
+               "searches to learn from: a folder or a file", {.metavar = "DIR"});
+    fields.Add("val_pretrain_parquet_dir", data.val_parquet_dir, "games held out for validation",
+               {.metavar = "DIR"});
+    fields.Add("val_variation_parquet_dir", data.val_variation_parquet_dir,
+               "searches held out for validation", {.metavar = "DIR"});
+    fields.Add("variation_ratio", data.stream.variation_ratio,
+               "share of samples that think; the others are games", {.min = 0, .max = 1});
+    fields.AddAll(FieldsOf(data.thinking));
+  }
+  fields.Add("val_batches", data.val_batches, "batches of each validation", {.min = 1});
+  fields.Add("max_seq_len", data.max_seq_len, "most tokens in a sequence",
+             {.min = kBoardTokens + 3, .max = 1 << 20});
+  fields.Add("skip_board_prob", data.skip_board_prob,
+             "chance that a board of a game is left out, the first one never",
+             {.min = 0, .max = 1});
+  fields.AddAll(FieldsOf(data.stream));
+  return fields;
+}
+
+Fields LossFields(LossWeights& loss, Phase phase) {
+  Fields fields;
+  if (phase == Phase::kPretrain) {
+    fields.Add("move_weight", loss.final_move, "weight of the move's loss", {.min = 0});
+  } else {
+    fields.Add("final_move_weight", loss.final_move, "weight of the final move's loss", {.min = 0});
+    fields.Add("thinking_move_weight", loss.thinking_move, "weight of the thinking moves' loss",
+               {.min = 0});
+  }
+  fields.Add("board_weight", loss.board, "weight of the board head's loss", {.min = 0});
+  fields.Add("wl_weight", loss.wl, "weight of the win-minus-loss loss", {.min = 0});
+  fields.Add("d_weight", loss.d, "weight of the draw loss", {.min = 0});
+  return fields;
+}
+
+}  // namespace
+
+ThinkingOptions DataOptions::Thinking() const {
+  ThinkingOptions settings = thinking;
+  settings.max_seq_len = max_seq_len;
+  return settings;
+}
+
+TrainOptions::TrainOptions(Phase which) : phase(which) {
+  if (phase == Phase::kPretrain) {
+    run_name = "pretrain";
+    data.max_seq_len = model.max_seq_len = 256;
+    data.skip_board_prob = 0.2;
+    data.stream.batch_size = 64;
+    data.stream.variation_ratio = 0;
+    training.learning_rate = 1e-4;
+    training.gradient_accumulation_steps = 4;
+    training.num_epochs = 100;
+    return;
+  }
+  run_name = "finetune";
+  training.gradient_accumulation_steps = 8;
+  training.num_epochs = 5;
+  training.warmup_steps = 500;
+  training.save_every_n_steps = 10000;
+}
+
+Fields FieldsOf(TrainOptions& options) {
+  Fields fields;
+  fields.Add("project_name", options.project_name, "for your own order; kept with the run");
+  fields.Add("run_name", options.run_name, "the run's folder within training.checkpoint_dir");
+  fields.AddAll(DataFields(options.data, options.phase), "data");
+  fields.AddAll(FieldsOf(options.model), "model");
+  fields.AddAll(learn::FieldsOf(options.training), "training");
+  fields.Add("training.pretrain_checkpoint", options.pretrain_checkpoint,
+             "weights to start from, .pt or .safetensors; older ones are migrated",
+             {.metavar = "FILE"});
+  fields.AddAll(LossFields(options.loss, options.phase), "loss");
+  fields.Add("fresh", options.fresh, "start anew where the folder already has a run");
+  return fields;
+}
+
+void CheckOptions(const TrainOptions& options) {
+  CheckConfig(options.model);
+  if (options.data.max_seq_len > options.model.max_seq_len) {
+    throw Error::Usage("data.max_seq_len is {}, but model.max_seq_len only {}",
+                       options.data.max_seq_len, options.model.max_seq_len);
+  }
+  const auto want = [](const std::string& path, std::string_view key, std::string_view what) {
+    if (path.empty()) throw Error::Usage("{} is not set: where are the {}?", key, what);
+  };
+  if (options.phase == Phase::kPretrain) {
+    want(options.data.parquet_dir, "data.parquet_dir", "games");
+    return;
+  }
+  const double ratio = options.data.stream.variation_ratio;
+  if (ratio < 1) want(options.data.pretrain_parquet_dir, "data.pretrain_parquet_dir", "games");
+  if (ratio > 0) want(options.data.variation_parquet_dir, "data.variation_parquet_dir", "searches");
+}
+
+uint64_t CountParameters(const NetConfig& c) {
+  const auto n = [](int value) { return static_cast<uint64_t>(value); };
+  const uint64_t d = n(c.embed_dim);
+  const uint64_t layer = 4 * d * d + 3 * d * n(c.d_ff) + 2 * d;
+  const uint64_t heads = (d + 1) * (n(c.board_vocab_size) + 2 * n(c.move_vocab_size));
+  const uint64_t values =
+      2 * ((d + 1) * n(c.value_hidden_size) + (n(c.value_hidden_size) + 1) * n(c.n_buckets));
+  const uint64_t fourier = n(c.num_fourier_freq) + (2 * n(c.num_fourier_freq) + 1) * d;
+  return n(c.vocab_size) * d + n(c.num_layers) * layer + d + heads + values + fourier;
+}
+
+uint64_t EstimateMemory(const TrainOptions& options) {
+  const NetConfig& c = options.model;
+  const auto d = static_cast<uint64_t>(c.embed_dim);
+  const auto f = static_cast<uint64_t>(c.d_ff);
+  const uint64_t tokens = static_cast<uint64_t>(options.data.stream.batch_size) *
+                          static_cast<uint64_t>(options.data.max_seq_len);
+  // Two streams of f32, 8 bytes a number: in a layer its input, both norms, q, k, v, the
+  // attention's answer, what the MLP keeps; with recomputation the input alone, and one layer in
+  // full.
+  const uint64_t layer = 8 * tokens * (8 * d + 3 * f);
+  const uint64_t input = 8 * tokens * d;
+  const auto layers = static_cast<uint64_t>(c.num_layers);
+  const uint64_t kept =
+      options.training.gradient_checkpointing ? layers * input + layer : layers * layer;
+  return 16 * CountParameters(c) + kept + (300ULL << 20);
+}
+
+}  // namespace kibitz::decoder

@@ -1,0 +1,123 @@
+#include "students/policy/data/append_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "io/bytes/crc32c.h"
+
+namespace kibitz::policy {
+
+nlohmann::ordered_json ToJson(const FileState& state) {
+  return {{"bytes", state.bytes}, {"crc32c", state.crc}};
+}
+
+FileState FileStateFrom(const nlohmann::ordered_json& json, const std::string& place) {
+  try {
+    return {json.at("bytes").get<uint64_t>(), json.at("crc32c").get<uint32_t>()};
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("{}: expected bytes and crc32c of a file ({}); remove it and run again", place,
+                error.what());
+  }
+}
+
+FileState StateOfFile(const std::string& path, uint64_t begin) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) throw Error::System("cannot read " + path);
+  std::vector<char> buffer(1 << 20);
+  FileState state;
+  ssize_t got = 0;
+  while ((got = pread(descriptor, buffer.data(), buffer.size(),
+                      static_cast<off_t>(begin + state.bytes))) > 0) {
+    const auto size = static_cast<size_t>(got);
+    state.crc = io::Crc32c({buffer.data(), size}, state.crc);
+    state.bytes += size;
+    if (Interrupted()) break;
+  }
+  close(descriptor);
+  ThrowIfInterrupted();
+  if (got < 0) throw Error::System("cannot read " + path);
+  return state;
+}
+
+AppendFile::AppendFile(std::string path, const FileState& from, uint64_t head_bytes)
+    : path_(std::move(path)), head_bytes_(head_bytes), state_(from) {
+  descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) throw Error::System("cannot write " + path_);
+  struct stat info = {};
+  const bool known = fstat(descriptor_, &info) == 0;
+  const bool shorter =
+      static_cast<uint64_t>(info.st_size) < from.bytes + (from.bytes > 0 ? head_bytes : 0);
+  if (!known || shorter ||
+      ftruncate(descriptor_, static_cast<off_t>(head_bytes + from.bytes)) != 0) {
+    close(descriptor_);
+    if (!shorter) throw Error::System("cannot cut " + path_);
+    throw Error("{}: has {} bytes, its journal says {}; remove the folder and run again", path_,
+                info.st_size, head_bytes + from.bytes);
+  }
+}
+
+AppendFile::AppendFile(AppendFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      head_bytes_(other.head_bytes_),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      state_(other.state_) {}
+
+AppendFile::~AppendFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void AppendFile::Append(std::string_view bytes) {
+  WriteAt(head_bytes_ + state_.bytes, bytes);
+  state_.crc = io::Crc32c(bytes, state_.crc);
+  state_.bytes += bytes.size();
+}
+
+void AppendFile::WriteHead(std::string_view bytes) {
+  CHECK(bytes.size() == head_bytes_);
+  WriteAt(0, bytes);
+}
+
+void AppendFile::WriteAt(uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw Error::System("cannot write " + path_);
+    offset += static_cast<uint64_t>(written);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void AppendFile::Sync() {
+  if (fdatasync(descriptor_) != 0) throw Error::System("cannot write " + path_);
+}
+
+FolderLock::FolderLock(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw Error("cannot make folder {}: {}", folder, error.message());
+  const std::string path = folder + "/lock";
+  descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) throw Error::System("cannot write " + path);
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    close(descriptor_);
+    throw Error("{}: another process is at work in this folder; wait for it, or choose another",
+                folder);
+  }
+}
+
+FolderLock::~FolderLock() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+}  // namespace kibitz::policy

@@ -1,0 +1,247 @@
+#include "students/policy/data/dataset_files.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "base/config.h"
+#include "base/error.h"
+#include "base/log.h"
+
+namespace kibitz::policy {
+namespace {
+
+namespace fs = std::filesystem;
+using io::DType;
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+
+template <typename T>
+std::string_view BytesOf(const std::vector<T>& items) {
+  return {reinterpret_cast<const char*>(items.data()), items.size() * sizeof(T)};
+}
+
+const io::NpyLayout& IndexLayout() {
+  static const io::NpyLayout layout = io::NpyLayout::Of(DType::kU64);
+  return layout;
+}
+
+std::string Header(const io::NpyLayout& layout, uint64_t rows) {
+  return io::NpyHeader(layout, std::vector<int64_t>{static_cast<int64_t>(rows)});
+}
+
+// What is in each of a split's three files.
+struct Part {
+  std::string_view name;
+  const io::NpyLayout& layout;
+};
+std::array<Part, 3> Parts() {
+  return {Part{"positions", PositionLayout()}, Part{"analyses", AnalysisLayout()},
+          Part{"index", IndexLayout()}};
+}
+
+}  // namespace
+
+const io::NpyLayout& PositionLayout() {
+  static const io::NpyLayout layout = io::NpyLayout::Packed({{"occupied", DType::kU32, {2}},
+                                                             {"pieces", DType::kU8, {16}},
+                                                             {"state", DType::kU8},
+                                                             {"en_passant", DType::kU8},
+                                                             {"analyses", DType::kU16}});
+  return layout;
+}
+
+const io::NpyLayout& AnalysisLayout() {
+  static const io::NpyLayout layout = io::NpyLayout::Packed({{"knodes", DType::kU32},
+                                                             {"score", DType::kI32},
+                                                             {"move", DType::kU16},
+                                                             {"depth_mate", DType::kU16}});
+  return layout;
+}
+
+std::string_view NameOf(Storage storage) {
+  return storage == Storage::kPacked ? "packed" : "planes";
+}
+
+bool Manifest::Exists(const std::string& folder) { return fs::exists(PathIn(folder)); }
+
+uint64_t Manifest::positions() const {
+  uint64_t sum = 0;
+  for (const SplitCounts& split : splits) sum += split.positions;
+  return sum;
+}
+
+uint64_t Manifest::analyses() const {
+  uint64_t sum = 0;
+  for (const SplitCounts& split : splits) sum += split.analyses;
+  return sum;
+}
+
+Manifest Manifest::Read(const std::string& folder) {
+  const std::string path = PathIn(folder);
+  const Json json = LoadConfig(path).tree;
+  Manifest manifest;
+  try {
+    if (json.at("format").get<int>() != kFormat) {
+      throw Error("{}: format {}, expected {}; make the data set again", path,
+                  json.at("format").dump(), kFormat);
+    }
+    manifest.storage = json.at("storage").get<std::string>() == NameOf(Storage::kPlanes)
+                           ? Storage::kPlanes
+                           : Storage::kPacked;
+    manifest.input = json.at("input");
+    manifest.shares = {json.at("val_share").get<double>(), json.at("test_share").get<double>()};
+    manifest.rows = json.at("rows").get<uint64_t>();
+    manifest.tally = TallyFrom(json.at("left_out"));
+    for (Split split : kSplits) {
+      const Json& counts = json.at("splits").at(std::string(NameOf(split)));
+      manifest.splits[static_cast<size_t>(split)] = {counts.at("positions").get<uint64_t>(),
+                                                     counts.at("analyses").get<uint64_t>()};
+    }
+    for (const auto& [name, state] : json.at("files").items()) {
+      manifest.files.emplace_back(name, FileStateFrom(state, path));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("{}: {}; make the data set again", path, error.what());
+  }
+  return manifest;
+}
+
+void Manifest::Write(const std::string& folder) const {
+  Json counts = Json::object();
+  for (Split split : kSplits) {
+    const SplitCounts& of = splits[static_cast<size_t>(split)];
+    counts[std::string(NameOf(split))] = {{"positions", of.positions}, {"analyses", of.analyses}};
+  }
+  Json list = Json::object();
+  for (const auto& [name, state] : files) list[name] = ToJson(state);
+  const Json json = {{"format", kFormat},         {"storage", NameOf(storage)}, {"input", input},
+                     {"val_share", shares.val},   {"test_share", shares.test},  {"rows", rows},
+                     {"left_out", ToJson(tally)}, {"splits", counts},           {"files", list}};
+  WriteFileAtomically(PathIn(folder), json.dump(1) + "\n");
+}
+
+std::string PackedWriter::Name(Split split, std::string_view part) {
+  return fmt::format("{}_{}.npy", NameOf(split), part);
+}
+
+PackedWriter::PackedWriter(std::string folder, Json identity, double flush_seconds)
+    : folder_(std::move(folder)), identity_(std::move(identity)), flush_seconds_(flush_seconds) {
+  fs::create_directories(folder_);
+  if (!Resume()) Begin();
+}
+
+void PackedWriter::Begin() {
+  files_.clear();
+  counts_ = {};
+  tally_ = {};
+  next_partition_ = 0;
+  const auto open = [&](Split split, const Part& part) {
+    return AppendFile(File(Name(split, part.name)), FileState(), Header(part.layout, 0).size());
+  };
+  for (Split split : kSplits) {
+    const auto parts = Parts();
+    files_.push_back({open(split, parts[0]), open(split, parts[1]), open(split, parts[2])});
+  }
+}
+
+bool PackedWriter::Resume() {
+  const std::string path = File("journal.json");
+  if (!fs::exists(path)) return false;
+  try {
+    const Json json = LoadConfig(path).tree;
+    if (json.at("identity") != identity_) return false;
+    const auto open = [&](Split split, const Part& part) {
+      const std::string name = Name(split, part.name);
+      const FileState state = FileStateFrom(json.at("files").at(name), path);
+      const uint64_t head = Header(part.layout, 0).size();
+      AppendFile file(File(name), state, head);
+      if (StateOfFile(File(name), head) != state) throw Error("{}: damaged", File(name));
+      return file;
+    };
+    for (Split split : kSplits) {
+      const auto parts = Parts();
+      files_.push_back({open(split, parts[0]), open(split, parts[1]), open(split, parts[2])});
+      const Json& counts = json.at("splits").at(std::string(NameOf(split)));
+      counts_[static_cast<size_t>(split)] = {counts.at(0).get<uint64_t>(),
+                                             counts.at(1).get<uint64_t>()};
+    }
+    tally_ = TallyFrom(json.at("left_out"));
+    next_partition_ = json.at("next_partition").get<size_t>();
+  } catch (const nlohmann::json::exception& error) {
+    LogWarn("{}: {}; sorting begins anew", path, error.what());
+    return false;
+  } catch (const Error& error) {
+    if (error.kind() == Error::Kind::kInterrupted) throw;
+    LogWarn("{}; sorting begins anew", error.message());
+    return false;
+  }
+  return true;
+}
+
+void PackedWriter::Append(const GroupedPartition& partition) {
+  for (size_t s = 0; s < kSplits.size(); ++s) {
+    const Grouped& from = partition.splits[s];
+    SplitCounts& counts = counts_[s];
+    std::vector<uint64_t> index;
+    for (const PackedPosition& position : from.positions) {
+      if (counts.positions % kIndexStep == 0) index.push_back(counts.analyses);
+      ++counts.positions;
+      counts.analyses += position.analyses;
+    }
+    files_[s].positions.Append(BytesOf(from.positions));
+    files_[s].analyses.Append(BytesOf(from.analyses));
+    files_[s].index.Append(BytesOf(index));
+  }
+  tally_.Add(partition.tally);
+  ++next_partition_;
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - flushed_;
+  if (since.count() >= flush_seconds_) Flush();
+}
+
+void PackedWriter::Flush() {
+  Json files = Json::object();
+  Json splits = Json::object();
+  for (Split split : kSplits) {
+    const auto s = static_cast<size_t>(split);
+    size_t i = 0;
+    for (AppendFile* file : {&files_[s].positions, &files_[s].analyses, &files_[s].index}) {
+      file->Sync();
+      files[Name(split, Parts()[i++].name)] = ToJson(file->state());
+    }
+    splits[std::string(NameOf(split))] = {counts_[s].positions, counts_[s].analyses};
+  }
+  const Json json = {{"identity", identity_},
+                     {"next_partition", next_partition_},
+                     {"left_out", ToJson(tally_)},
+                     {"splits", splits},
+                     {"files", files}};
+  WriteFileAtomically(File("journal.json"), json.dump(1) + "\n");
+  flushed_ = std::chrono::steady_clock::now();
+}
+
+void PackedWriter::Finish(const std::string& folder, Manifest manifest) {
+  manifest.splits = counts_;
+  for (Split split : kSplits) {
+    const auto s = static_cast<size_t>(split);
+    const std::array<uint64_t, 3> rows = {counts_[s].positions, counts_[s].analyses,
+                                          files_[s].index.state().bytes / sizeof(uint64_t)};
+    size_t i = 0;
+    for (AppendFile* file : {&files_[s].positions, &files_[s].analyses, &files_[s].index}) {
+      file->WriteHead(Header(Parts()[i].layout, rows[i]));
+      file->Sync();
+      manifest.files.emplace_back(Name(split, Parts()[i].name), file->state());
+      ++i;
+    }
+  }
+  // From here on a killed run has its files in the right place but no manifest: the next one sorts
+  // again, from shards that are still there.
+  fs::remove(File("journal.json"));
+  files_.clear();
+  for (const auto& [name, state] : manifest.files) fs::rename(File(name), folder + "/" + name);
+  Vocabulary::Full().Write(folder + "/vocab.npy");
+  manifest.Write(folder);
+}
+
+}  // namespace kibitz::policy

@@ -1,0 +1,196 @@
+#include "students/policy/data/group.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "games/chess/movegen.h"
+#include "io/bytes/crc32c.h"
+
+namespace kibitz::policy {
+namespace {
+
+constexpr size_t kAhead = 24;  // Rows that are asked for before they are needed.
+
+// Enough to sort by; rows are looked at only in the order of their keys.
+struct Key {
+  uint64_t hash;
+  uint32_t row;
+};
+
+// By hash. First into buckets by the highest bits in which hashes differ, then each bucket, small
+// enough for the first cache, by itself.
+std::vector<Key> SortedKeys(const std::vector<PackedRow>& rows) {
+  CHECK(rows.size() <= std::numeric_limits<uint32_t>::max());
+  constexpr int kBucketBits = 11;
+  constexpr size_t kBuckets = size_t{1} << kBucketBits;
+  std::vector<Key> keys(rows.size());
+  uint64_t differing = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    keys[i] = {HashOf(rows[i].position), static_cast<uint32_t>(i)};
+    differing |= keys[i].hash ^ keys[0].hash;
+  }
+  const int shift = std::max(0, static_cast<int>(std::bit_width(differing)) - kBucketBits);
+  const auto bucket = [shift](const Key& key) { return key.hash >> shift & (kBuckets - 1); };
+  std::array<size_t, kBuckets + 1> ends{};  // First counts, then where each bucket ends.
+  for (const Key& key : keys) ++ends[bucket(key) + 1];
+  for (size_t i = 0; i < kBuckets; ++i) ends[i + 1] += ends[i];
+  std::vector<Key> sorted(keys.size());
+  for (const Key& key : keys) sorted[ends[bucket(key)]++] = key;
+  size_t begin = 0;
+  for (size_t i = 0; i < kBuckets; ++i) {
+    std::sort(sorted.begin() + static_cast<std::ptrdiff_t>(begin),
+              sorted.begin() + static_cast<std::ptrdiff_t>(ends[i]),
+              [](const Key& a, const Key& b) { return a.hash < b.hash; });
+    begin = ends[i];
+  }
+  return sorted;
+}
+
+// Asks for a row that will be needed soon: they lie all over the partition.
+void Fetch(const PackedRow& row) {
+  __builtin_prefetch(&row);
+  __builtin_prefetch(reinterpret_cast<const char*>(&row) + sizeof(PackedRow) - 1);
+}
+
+// Rows of one hash: by position, for two may share one, then as analyses are ordered.
+bool RowBefore(const PackedRow& a, const PackedRow& b) {
+  const int order = std::memcmp(&a.position, &b.position, offsetof(PackedPosition, analyses));
+  if (order != 0) return order < 0;
+  if (a.position.analyses != b.position.analyses) return a.position.analyses > b.position.analyses;
+  return ComesBefore(a.analysis, b.analysis);
+}
+
+// The legal moves of a position, to look words up in.
+class LegalWords {
+ public:
+  // False when the position cannot be: the side not to move is in check.
+  bool Set(const PackedPosition& position) {
+    const chess::Board board = BoardOf(position);
+    const chess::Color mover = board.side_to_move();
+    if ((board.AttackersOf(board.KingOf(~mover), board.occupied()) & board.pieces(mover)) != 0) {
+      return false;
+    }
+    targets_.fill(0);
+    promotions_.fill(0);
+    for (chess::Move move : LegalMoves(board)) {
+      auto& targets = move.is_promotion() ? promotions_ : targets_;
+      targets[static_cast<size_t>(move.from().index())] |= move.to().bit();
+    }
+    return true;
+  }
+  bool Has(const MoveWord& word) const {
+    const auto& targets = word.promotion != 0 ? promotions_ : targets_;
+    return (targets[word.from] >> word.to & 1) != 0;
+  }
+
+ private:
+  std::array<chess::Bitboard, 64> targets_{};     // By from; of moves that do not promote ...
+  std::array<chess::Bitboard, 64> promotions_{};  // ... and that do: then to any piece.
+};
+
+class Grouper {
+ public:
+  // Room that is never filled costs nothing.
+  Grouper(const SplitShares& shares, size_t rows) : shares_(shares) {
+    Grouped& train = result_.splits[static_cast<size_t>(Split::kTrain)];
+    train.positions.reserve(rows);
+    train.analyses.reserve(rows);
+  }
+
+  // All rows of one position, in order.
+  void Add(uint64_t hash, std::span<const PackedRow> rows) {
+    if (!legal_.Set(rows[0].position)) {
+      result_.tally.Add(RowFault::kImpossible);
+      return;
+    }
+    Grouped& to = result_.splits[static_cast<size_t>(SplitOf(hash, shares_))];
+    uint32_t count = 0;
+    for (const PackedRow& row : rows) {
+      if (row.position.analyses == 0) break;  // These come last.
+      if (!legal_.Has(words_[row.analysis.move])) {
+        result_.tally.Add(RowFault::kIllegalMove);
+      } else if (count == std::numeric_limits<uint16_t>::max()) {
+        result_.tally.Add(RowFault::kTooMany);
+      } else {
+        to.analyses.push_back(row.analysis);
+        ++count;
+      }
+    }
+    to.positions.push_back(rows[0].position);
+    to.positions.back().analyses = static_cast<uint16_t>(count);
+  }
+  GroupedPartition Take() { return std::move(result_); }
+
+ private:
+  SplitShares shares_;
+  const Vocabulary& words_ = Vocabulary::Full();
+  LegalWords legal_;
+  GroupedPartition result_;
+};
+
+void ReadInto(const std::string& path, const FileState& expected, char* to) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) throw Error::System("cannot read " + path);
+  uint64_t filled = 0;
+  while (filled < expected.bytes) {
+    const ssize_t got = read(descriptor, to + filled, expected.bytes - filled);
+    if (got <= 0) break;
+    filled += static_cast<uint64_t>(got);
+  }
+  close(descriptor);
+  if (filled != expected.bytes || io::Crc32c({to, filled}) != expected.crc) {
+    throw Error(
+        "{}: is not what its shard.json says (damaged, or copied in part); copy it again, or "
+        "remove the folder and make the shard again",
+        path);
+  }
+}
+
+}  // namespace
+
+GroupedPartition GroupRows(std::vector<PackedRow> rows, const SplitShares& shares) {
+  const std::vector<Key> keys = SortedKeys(rows);
+  Grouper grouper(shares, rows.size());
+  std::vector<PackedRow> run;
+  for (size_t begin = 0; begin < keys.size();) {
+    if (begin % 65536 < 2) ThrowIfInterrupted();
+    const uint64_t hash = keys[begin].hash;
+    run.clear();
+    for (; begin < keys.size() && keys[begin].hash == hash; ++begin) {
+      if (begin + kAhead < keys.size()) Fetch(rows[keys[begin + kAhead].row]);
+      run.push_back(rows[keys[begin].row]);
+    }
+    std::sort(run.begin(), run.end(), RowBefore);
+    for (size_t first = 0; first < run.size();) {
+      size_t last = first + 1;
+      while (last < run.size() && SamePosition(run[first].position, run[last].position)) ++last;
+      grouper.Add(hash, {&run[first], last - first});
+      first = last;
+    }
+  }
+  return grouper.Take();
+}
+
+GroupedPartition GroupPartition(const std::vector<ShardState>& shards, size_t partition,
+                                const SplitShares& shares) {
+  uint64_t bytes = 0;
+  for (const ShardState& shard : shards) bytes += shard.partitions[partition].bytes;
+  CHECK(bytes % sizeof(PackedRow) == 0);
+  std::vector<PackedRow> rows(bytes / sizeof(PackedRow));
+  char* to = reinterpret_cast<char*>(rows.data());
+  for (const ShardState& shard : shards) {
+    ReadInto(shard.PartitionPath(partition), shard.partitions[partition], to);
+    to += shard.partitions[partition].bytes;
+  }
+  return GroupRows(std::move(rows), shares);
+}
+
+}  // namespace kibitz::policy

@@ -1,0 +1,69 @@
+// What the analyses of a position teach: a share for each of its moves. Computed when a batch is
+// made, so that temperature and strategy can change without touching the data.
+//
+//   std::vector<MoveShare> shares;
+//   AppendLabel(analyses, position.black_to_move(), {.temperature = 50}, shares);
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/options.h"
+
+namespace kibitz::policy {
+
+inline constexpr int kMaxDepth = 0x7fff;
+
+// One line of an engine's answer: its first move and what it is worth.
+struct Analysis {
+  uint32_t knodes = 0;  // Thousands of nodes of the search; at most 2^31 - 1.
+  int32_t score = 0;    // From White's point of view: centipawns, or moves to mate.
+  uint16_t move = 0;    // In the vocabulary.
+  // The depth, from 1 to kMaxDepth; Lichess has depths beyond 255. Bit 15: `score` counts moves to
+  // mate.
+  uint16_t depth_mate = 0;
+
+  int depth() const { return depth_mate & kMaxDepth; }
+  bool is_mate() const { return depth_mate > kMaxDepth; }
+  static uint16_t DepthMate(int64_t depth, bool mate);
+  bool operator==(const Analysis&) const = default;
+};
+static_assert(sizeof(Analysis) == 12);
+
+// The order of a position's analyses in a file: deepest first, then most nodes, then by content, so
+// that the same analyses are the same bytes in whatever order they came.
+bool ComesBefore(const Analysis& a, const Analysis& b);
+
+enum class LabelStrategy {
+  kDeepest,   // Boltzmann shares of the deepest analyses, as documented.
+  kBest,      // All for the best move of the deepest analyses; equals share.
+  kAllDepths  // Boltzmann shares of all analyses.
+};
+
+struct LabelOptions {
+  double temperature = 50;  // Centipawns: a move worth so much less has 1/e of the share.
+  LabelStrategy strategy = LabelStrategy::kDeepest;
+};
+Fields FieldsOf(LabelOptions& options);
+
+// 10000 for mate in 1, falling on a line to 1000 for mate in 20 and more; negative for the side
+// that is mated. Mate 0 counts as such, one step beyond mate in 1.
+double MateScore(int moves);
+// From White's point of view, in centipawns.
+double ScoreOf(const Analysis& analysis);
+
+struct MoveShare {
+  uint16_t move = 0;
+  double share = 0;
+};
+
+// Adds a share for each move in the order of its first analysis; they sum to 1. Adds nothing where
+// there is no analysis.
+void AppendLabel(std::span<const Analysis> analyses, bool black_to_move,
+                 const LabelOptions& options, std::vector<MoveShare>& out);
+
+// 0 without analyses. They may be in any order.
+int DeepestOf(std::span<const Analysis> analyses);
+
+}  // namespace kibitz::policy

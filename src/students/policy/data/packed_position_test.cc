@@ -1,0 +1,229 @@
+#include "students/policy/data/packed_position.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "games/chess/fen.h"
+#include "games/chess/movegen.h"
+#include "students/policy/data/planes.h"
+#include "students/policy/data/rows.h"
+
+namespace kibitz::policy {
+namespace {
+
+using chess::Board;
+
+// Positions of random games.
+std::vector<Board> SomeBoards(int games) {
+  std::vector<Board> boards;
+  for (int game = 0; game < games; ++game) {
+    Rng rng({.seed = 3, .sample = static_cast<uint64_t>(game)});
+    Board board;
+    for (int ply = 0; ply < 120; ++ply) {
+      const chess::MoveList moves = LegalMoves(board);
+      if (moves.empty()) break;
+      board = board.After(moves[rng.Below(moves.size())]);
+      boards.push_back(board);
+    }
+  }
+  return boards;
+}
+
+std::string FourFields(const Board& board) { return chess::ToFen(board, {.counters = false}); }
+
+TEST(PackedPosition, HoldsWhatAFenSays) {
+  for (const Board& board : SomeBoards(60)) {
+    for (const std::string& fen : {FourFields(board), chess::ToFen(board)}) {
+      const Result<PackedPosition> position = PackFen(fen);
+      ASSERT_TRUE(position) << fen << " " << position.reason();
+      ASSERT_TRUE(SamePosition(*position, Pack(board))) << fen;
+      ASSERT_TRUE(IsSound(*position)) << fen;
+      ASSERT_EQ(FourFields(BoardOf(*position)), FourFields(board));
+      for (int square = 0; square < 64; ++square) {
+        ASSERT_EQ(position->CodeAt(square), board.PieceAt(chess::Square(square)).code());
+      }
+    }
+  }
+}
+
+TEST(PackedPosition, AnUnusableEnPassantSquareMakesNoOtherPosition) {
+  const PackedPosition with = *PackFen("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3");
+  const PackedPosition without = *PackFen("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq -");
+  EXPECT_TRUE(SamePosition(with, without));
+  // Rights without their rook are none.
+  EXPECT_TRUE(SamePosition(*PackFen("4k3/8/8/8/8/8/8/4K2R w KQkq -"),
+                           *PackFen("4k3/8/8/8/8/8/8/4K2R w K - 3 9")));
+}
+
+// The quick reader against the plain one: spoilt FENs are refused alike, and read alike. Only the
+// side not to move being in check is left to later.
+TEST(PackedPosition, QuickReaderAgreesWithThePlainOne) {
+  constexpr std::string_view kLetters = "pnbrqkPNBRQK12345678/ w-bKQkq0a3e6";
+  Rng rng({.seed = 8});
+  int read = 0;
+  for (const Board& board : SomeBoards(40)) {
+    std::string fen = rng.Below(2) == 0 ? FourFields(board) : chess::ToFen(board);
+    for (uint64_t changes = 1 + rng.Below(2); changes > 0; --changes) {
+      const size_t at = rng.Below(fen.size());
+      const char letter = kLetters[rng.Below(kLetters.size())];
+      switch (rng.Below(3)) {
+        case 0:
+          fen[at] = letter;
+          break;
+        case 1:
+          fen.insert(at, 1, letter);
+          break;
+        default:
+          fen.erase(at, 1);
+      }
+    }
+    const Result<Board> plain = chess::ParseFen(fen, {.drop_wrong_castling = true});
+    const Result<PackedPosition> quick = PackFen(fen);
+    if (plain) {
+      ASSERT_TRUE(quick) << fen << " " << quick.reason();
+      ASSERT_TRUE(SamePosition(*quick, Pack(*plain))) << fen;
+      ++read;
+    } else if (quick) {
+      ASSERT_NE(plain.reason().find("in check"), std::string::npos) << fen << " " << plain.reason();
+    }
+  }
+  EXPECT_GT(read, 20);
+}
+
+TEST(PackedPosition, HashesDiffer) {
+  std::set<uint64_t> hashes;
+  std::set<std::string> fens;
+  for (const Board& board : SomeBoards(200)) {
+    hashes.insert(HashOf(Pack(board)));
+    fens.insert(FourFields(board));
+  }
+  EXPECT_EQ(hashes.size(), fens.size());
+}
+
+TEST(PackedPosition, DamageIsSeen) {
+  const PackedPosition good = *PackFen("r3k2r/8/8/3pP3/8/8/8/R3K2R w KQkq d6");
+  ASSERT_TRUE(IsSound(good));
+  PackedPosition bad = good;
+  bad.occupied = {};
+  EXPECT_FALSE(IsSound(bad));
+  EXPECT_FALSE(IsSound(PackedPosition()));
+  bad = good;
+  bad.en_passant = 3;
+  EXPECT_FALSE(IsSound(bad));
+  bad = good;
+  bad.pieces[15] = 1;
+  EXPECT_FALSE(IsSound(bad));
+  bad = good;
+  bad.state = 0xff;
+  EXPECT_FALSE(IsSound(bad));
+}
+
+TEST(Planes, ThereAndBack) {
+  for (const Board& board : SomeBoards(20)) {
+    const PackedPosition position = Pack(board);
+    const Result<PackedPosition> again = FromPlanes(PlanesOf(position), MetaOf(position));
+    ASSERT_TRUE(again) << again.reason();
+    ASSERT_TRUE(SamePosition(*again, position));
+  }
+}
+
+TEST(Planes, NoPositionIsRefused) {
+  const PackedPosition position = Pack(Board());
+  PlaneBytes planes = PlanesOf(position);
+  planes[64 + 8] = 1;  // A knight where a pawn stands.
+  EXPECT_FALSE(FromPlanes(planes, MetaOf(position)));
+  planes = PlanesOf(position);
+  planes[8] = 2;
+  EXPECT_FALSE(FromPlanes(planes, MetaOf(position)));
+  EXPECT_FALSE(FromPlanes(PlaneBytes{}, MetaOf(position)));
+  EXPECT_FALSE(FromPlanes(PlanesOf(position), MetaBytes{}));
+}
+
+// Channels against the planes, and a flipped board against the same position with colours changed.
+TEST(Planes, ChannelsShowThePlanes) {
+  for (const Board& board : SomeBoards(10)) {
+    const PackedPosition position = Pack(board);
+    const PlaneBytes planes = PlanesOf(position);
+    const MetaBytes meta = MetaOf(position);
+    std::vector<float> channels(64 * 18);
+    std::vector<float> flat(kFlatInputs);
+    WriteChannels(position, false, channels.data());
+    WriteFlat(position, flat.data());
+    for (size_t square = 0; square < 64; ++square) {
+      for (size_t plane = 0; plane < 13; ++plane) {
+        ASSERT_EQ(channels[square * 18 + plane], planes[plane * 64 + square]);
+        ASSERT_EQ(flat[plane * 64 + square], planes[plane * 64 + square]);
+      }
+      for (size_t i = 0; i < 5; ++i) ASSERT_EQ(channels[square * 18 + 13 + i], meta[i]);
+    }
+    for (size_t i = 0; i < 5; ++i) ASSERT_EQ(flat[832 + i], meta[i]);
+    std::vector<float> flipped(64 * 17);
+    WriteChannels(position, true, flipped.data());
+    const bool black = position.black_to_move();
+    for (size_t square = 0; square < 64; ++square) {
+      for (size_t plane = 0; plane < 13; ++plane) {
+        const size_t from = black && plane < 12 ? (plane + 6) % 12 : plane;
+        ASSERT_EQ(flipped[square * 17 + plane], planes[from * 64 + (black ? square ^ 56 : square)]);
+      }
+      for (size_t i = 0; i < 4; ++i) {
+        ASSERT_EQ(flipped[square * 17 + 13 + i], meta[1 + (black ? i ^ 2 : i)]);
+      }
+    }
+  }
+}
+
+TEST(Rows, CastlingHasOneName) {
+  RowPacker packer;
+  const auto move_of = [&](std::string_view fen, std::string_view line) {
+    PackedRow row;
+    EXPECT_EQ(
+        packer.Pack({.fen = fen, .line = line, .depth = 9, .knodes = 1, .cp = 0, .mate = {}}, row),
+        RowFault::kNone);
+    return Vocabulary::Full()[row.analysis.move].Text();
+  };
+  const std::string white = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq -";
+  const std::string black = "r3k2r/8/8/8/8/8/8/R3K2R b KQkq -";
+  EXPECT_EQ(move_of(white, "e1g1 e8c8"), "e1h1");
+  EXPECT_EQ(move_of(white, "e1h1"), "e1h1");
+  EXPECT_EQ(move_of(white, "e1c1"), "e1a1");
+  EXPECT_EQ(move_of(black, "e8g8"), "e8h8");
+  EXPECT_EQ(move_of(black, "e8a8"), "e8a8");
+  // A rook that goes the same way does not castle.
+  EXPECT_EQ(move_of("4k3/8/8/8/8/8/2K5/4R3 w - -", "e1g1"), "e1g1");
+}
+
+// The first row too: there is no position before it that it could be.
+TEST(Rows, AnEmptyFenIsNone) {
+  RowPacker packer;
+  PackedRow row;
+  EXPECT_EQ(
+      packer.Pack({.fen = "", .line = "e2e4", .depth = 9, .knodes = 1, .cp = 0, .mate = {}}, row),
+      RowFault::kBadFen);
+}
+
+TEST(Rows, NumbersBeyondTheirFieldsAreHeld) {
+  RowPacker packer;
+  PackedRow row;
+  const std::string fen = FourFields(Board());
+  ASSERT_EQ(packer.Pack({.fen = fen,
+                         .line = "e2e4",
+                         .depth = 300'000,
+                         .knodes = int64_t{1} << 40,
+                         .cp = -(int64_t{1} << 40),
+                         .mate = {}},
+                        row),
+            RowFault::kNone);
+  EXPECT_EQ(row.analysis.depth(), kMaxDepth);
+  EXPECT_FALSE(row.analysis.is_mate());
+  EXPECT_EQ(row.analysis.knodes, 0x7fffffffU);
+  EXPECT_EQ(row.analysis.score, std::numeric_limits<int32_t>::min());
+  EXPECT_LE(ScoreOf(row.analysis), -2e9);
+}
+
+}  // namespace
+}  // namespace kibitz::policy

@@ -1,0 +1,277 @@
+#include "students/policy/data/row_source.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "io/tables/jsonl.h"
+#include "io/tables/parquet.h"
+
+namespace kibitz::policy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kLeastPieceRows = 65536;  // Of Parquet; smaller row groups are taken together.
+
+const std::vector<io::ColumnSpec> kColumns = {
+    {"fen", io::ColumnType::kText},    {"line", io::ColumnType::kText},
+    {"depth", io::ColumnType::kInt64}, {"knodes", io::ColumnType::kInt64},
+    {"cp", io::ColumnType::kInt64},    {"mate", io::ColumnType::kInt64}};
+
+// Hands out all that is asked for but at the end, so that batches of lines are cut at the same
+// places whatever way the bytes come.
+class WholeReads : public io::ByteSource {
+ public:
+  explicit WholeReads(std::unique_ptr<io::ByteSource> inner) : inner_(std::move(inner)) {}
+
+  size_t Read(char* buffer, size_t size) override {
+    size_t filled = 0;
+    while (filled < size) {
+      const size_t got = inner_->Read(buffer + filled, size - filled);
+      if (got == 0) break;
+      filled += got;
+    }
+    return filled;
+  }
+  uint64_t Position() const override { return inner_->Position(); }
+  const std::string& name() const override { return inner_->name(); }
+
+ private:
+  std::unique_ptr<io::ByteSource> inner_;
+};
+
+bool StartsAsParquet(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 4> magic{};
+  file.read(magic.data(), magic.size());
+  return std::string_view(magic.data(), magic.size()) == "PAR1";
+}
+
+bool IsInputName(const fs::path& path) {
+  const std::string name = path.filename().string();
+  for (const char* ending : {".parquet", ".jsonl", ".jsonl.zst", ".jsonl.gz"}) {
+    if (name.ends_with(ending)) return true;
+  }
+  return false;
+}
+
+// {"fen", "evals": [{"pvs": [{"cp" | "mate", "line"}], "knodes", "depth"}]}: a row for each pv.
+uint64_t UseLine(const io::JsonLine& line, uint64_t most, const RowPiece::Use& use) {
+  uint64_t rows = 0;
+  const io::JsonValue root = line.root();
+  RawRow row;
+  row.fen = root["fen"].String();
+  for (io::JsonValue eval : root["evals"].Items()) {
+    row.depth = eval["depth"].OptionalInt();
+    row.knodes = eval["knodes"].OptionalInt();
+    for (io::JsonValue pv : eval["pvs"].Items()) {
+      if (rows == most) return rows;
+      row.line = pv["line"].OptionalString().value_or("");
+      row.cp = pv["cp"].OptionalInt();
+      row.mate = pv["mate"].OptionalInt();
+      use(row);
+      ++rows;
+    }
+  }
+  return rows;
+}
+
+uint64_t UseLines(io::JsonLines& lines, uint64_t most, const RowPiece::Use& use) {
+  uint64_t rows = 0;
+  while (const io::JsonLine* line = lines.Next()) {
+    if (rows == most) break;
+    if (!line->ok()) throw Error("{}; repair or remove the line", line->problem());
+    rows += UseLine(*line, most - rows, use);
+  }
+  return rows;
+}
+
+std::optional<int64_t> Cell(const io::Chunk& chunk, size_t column, size_t row) {
+  if (chunk.IsNull(column, row)) return std::nullopt;
+  return chunk.columns[column].ints[row];
+}
+
+uint64_t UseScan(io::ParquetScan scan, uint64_t most, const RowPiece::Use& use) {
+  uint64_t rows = 0;
+  while (const io::Chunk* chunk = scan.Next()) {
+    for (size_t i = 0; i < chunk->rows; ++i) {
+      if (rows == most) return rows;
+      use({.fen = chunk->columns[0].texts[i],
+           .line = chunk->columns[1].texts[i],
+           .depth = Cell(*chunk, 2, i),
+           .knodes = Cell(*chunk, 3, i),
+           .cp = Cell(*chunk, 4, i),
+           .mate = Cell(*chunk, 5, i)});
+      ++rows;
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<InputFile> FindInputs(const std::vector<std::string>& paths) {
+  std::vector<InputFile> files;
+  const auto add = [&](const std::string& path) {
+    files.push_back({path, fs::file_size(path), StartsAsParquet(path)});
+  };
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!fs::exists(path, error)) throw Error("{}: there is no such file or folder", path);
+    if (!fs::is_directory(path, error)) {
+      add(path);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const auto& entry : fs::recursive_directory_iterator(path)) {
+      if (entry.is_regular_file() && IsInputName(entry.path()))
+        found.push_back(entry.path().string());
+    }
+    if (found.empty()) {
+      throw Error("{}: the folder has no *.parquet, *.jsonl, *.jsonl.zst or *.jsonl.gz file", path);
+    }
+    std::sort(found.begin(), found.end());
+    for (const std::string& file : found) add(file);
+  }
+  if (files.empty()) throw Error::Usage("no input was named; give files or folders with --input");
+  return files;
+}
+
+struct RowSource::Parquet {
+  io::ParquetReader reader;
+  std::vector<size_t> index;  // By number in files_.
+};
+
+struct RowSource::Lines {
+  io::JsonLines lines;
+};
+
+RowSource::RowSource(std::vector<InputFile> files, const RowSourceOptions& options)
+    : files_(std::move(files)),
+      options_(options),
+      rows_left_(options.rows > 0 ? options.rows : std::numeric_limits<uint64_t>::max()) {
+  std::vector<std::string> names;
+  std::vector<size_t> index;
+  for (const InputFile& file : files_) {
+    index.push_back(names.size());
+    if (file.parquet) names.push_back(file.path);
+  }
+  if (names.empty()) return;
+  // Each piece is decoded by the thread that takes it. With threads of its own the library would
+  // have ours wait for them, and they wait awake.
+  parquet_ = std::make_shared<Parquet>(Parquet{
+      io::ParquetReader(
+          names, {.threads = 1, .scans = options.threads, .memory_bytes = options.memory_bytes}),
+      std::move(index)});
+}
+
+RowSource::~RowSource() = default;
+
+uint64_t RowSource::EstimateRows() {
+  uint64_t rows = 0;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const InputFile& file = files_[i];
+    if (file.parquet) {
+      rows += parquet_->reader.Info(parquet_->index[i]).rows;
+    } else {
+      // A row takes about 150 bytes of text, and 20 when packed as the Lichess file is.
+      rows += file.bytes / (file.path.ends_with(".jsonl") ? 100 : 16) + 1;
+    }
+  }
+  return options_.rows > 0 ? std::min(rows, options_.rows) : rows;
+}
+
+bool RowSource::PassParquet(bool wanted, std::optional<RowPiece>& piece) {
+  const size_t file = parquet_->index[file_];
+  const auto& groups = parquet_->reader.Info(file).row_groups;
+  if (group_ == groups.size()) return false;
+  std::vector<io::RowGroupId> order;
+  uint64_t rows = 0;
+  while (group_ < groups.size() && rows < kLeastPieceRows) {
+    order.push_back({file, group_});
+    rows += groups[group_++].rows;
+  }
+  const uint64_t most = std::min(rows, rows_left_);
+  if (options_.rows > 0) rows_left_ -= most;
+  if (wanted) {
+    piece.emplace([parquet = parquet_, order = std::move(order), most](const RowPiece::Use& use) {
+      return UseScan(parquet->reader.ScanRowGroups(kColumns, order), most, use);
+    });
+  }
+  return true;
+}
+
+bool RowSource::PassLines(bool wanted, std::optional<RowPiece>& piece) {
+  if (!lines_) {
+    lines_ = std::make_unique<Lines>(
+        Lines{io::JsonLines(std::make_unique<WholeReads>(io::OpenBytes(files_[file_].path)))});
+  }
+  std::optional<io::JsonLines> batch = lines_->lines.NextBatch();
+  if (!batch) {
+    lines_.reset();
+    return false;
+  }
+  auto shared = std::make_shared<io::JsonLines>(std::move(*batch));
+  if (options_.rows > 0) {
+    // Where the limit falls is known only after the rows before it were counted: a second reader
+    // of this file would do, but a limit is for trying things out, so count here.
+    struct Owned {
+      std::string fen;
+      std::string line;
+      RawRow row;
+    };
+    auto rows = std::make_shared<std::vector<Owned>>();
+    rows_left_ -= UseLines(*shared, rows_left_, [&](const RawRow& row) {
+      if (wanted) rows->push_back({std::string(row.fen), std::string(row.line), row});
+    });
+    if (wanted) {
+      piece.emplace([rows](const RowPiece::Use& use) {
+        for (Owned& owned : *rows) {
+          owned.row.fen = owned.fen;
+          owned.row.line = owned.line;
+          use(owned.row);
+        }
+        return uint64_t{rows->size()};
+      });
+    }
+    return true;
+  }
+  if (wanted) {
+    piece.emplace([shared](const RowPiece::Use& use) {
+      return UseLines(*shared, std::numeric_limits<uint64_t>::max(), use);
+    });
+  }
+  return true;
+}
+
+bool RowSource::Pass(bool wanted, std::optional<RowPiece>& piece) {
+  while (file_ < files_.size() && rows_left_ > 0) {
+    if (files_[file_].parquet ? PassParquet(wanted, piece) : PassLines(wanted, piece)) {
+      ++position_;
+      return true;
+    }
+    ++file_;
+    group_ = 0;
+  }
+  return false;
+}
+
+std::optional<RowPiece> RowSource::Next() {
+  std::optional<RowPiece> piece;
+  while (!piece) {
+    if (!Pass(position_ % options_.shards == options_.shard, piece)) return std::nullopt;
+  }
+  return piece;
+}
+
+void RowSource::SkipTo(uint64_t position) {
+  std::optional<RowPiece> none;
+  while (position_ < position && Pass(false, none)) ThrowIfInterrupted();
+}
+
+}  // namespace kibitz::policy

@@ -1,0 +1,86 @@
+// The rows of all input files, in pieces that threads take in turn. A piece's number and content
+// depend on the files alone, so that a run can be cut into shards, and go on where it stopped.
+//
+//   RowSource source(FindInputs({"evals/"}), {.threads = 2});
+//   while (std::optional<RowPiece> piece = source.Next()) {      // One caller at a time ...
+//     piece->ForEach([&](const RawRow& row) { ... });            // ... then on any thread.
+//   }
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "students/policy/data/rows.h"
+
+namespace kibitz::policy {
+
+struct InputFile {
+  std::string path;
+  uint64_t bytes = 0;
+  bool parquet = false;  // Else JSON lines, packed or not.
+};
+
+// Files as they are named; of a folder all *.parquet and *.jsonl (.zst, .gz) below it, sorted.
+// Throws Error when there is none.
+std::vector<InputFile> FindInputs(const std::vector<std::string>& paths);
+
+struct RowSourceOptions {
+  uint64_t rows = 0;  // The first so many only; 0: all.
+  // This slice of the pieces: those whose number is `shard` modulo `shards`.
+  uint64_t shards = 1;
+  uint64_t shard = 0;
+  int threads = 1;                            // That take pieces at the same time.
+  uint64_t memory_bytes = uint64_t{1} << 30;  // For decoding Parquet, at most.
+};
+
+class RowPiece {
+ public:
+  using Use = std::function<void(const RawRow&)>;
+
+  explicit RowPiece(std::function<uint64_t(const Use&)> run) : run_(std::move(run)) {}
+  // Calls `use` for each row; its texts live as long as the call. Returns how many. Throws Error.
+  uint64_t ForEach(const Use& use) { return run_(use); }
+
+ private:
+  std::function<uint64_t(const Use&)> run_;
+};
+
+class RowSource {
+ public:
+  RowSource(std::vector<InputFile> files, const RowSourceOptions& options);
+  ~RowSource();
+
+  // Rows of all files, all slices: from Parquet's footers, else judged by size.
+  uint64_t EstimateRows();
+
+  // Nothing at the end. Throws Error.
+  std::optional<RowPiece> Next();
+  // Pieces passed so far, those of other slices too: where a later source can go on.
+  uint64_t position() const { return position_; }
+  // Passes pieces until `position`.
+  void SkipTo(uint64_t position);
+
+ private:
+  struct Parquet;
+  struct Lines;
+
+  // The next piece of any slice; nothing at the end. `wanted`: of ours, else only passed.
+  bool Pass(bool wanted, std::optional<RowPiece>& piece);
+  bool PassParquet(bool wanted, std::optional<RowPiece>& piece);
+  bool PassLines(bool wanted, std::optional<RowPiece>& piece);
+
+  std::vector<InputFile> files_;
+  RowSourceOptions options_;
+  std::shared_ptr<Parquet> parquet_;  // All Parquet files; opened when needed.
+  std::unique_ptr<Lines> lines_;      // The JSON lines file being read.
+  size_t file_ = 0;
+  size_t group_ = 0;  // Next row group of the file.
+  uint64_t position_ = 0;
+  uint64_t rows_left_;  // With a limit.
+};
+
+}  // namespace kibitz::policy

@@ -1,0 +1,100 @@
+#include "students/policy/data/rows.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace kibitz::policy {
+namespace {
+
+constexpr unsigned kKing = 6;
+
+std::string_view FirstWord(std::string_view line) {
+  const size_t begin = line.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  line.remove_prefix(begin);
+  return line.substr(0, std::min(line.find_first_of(" \t"), line.size()));
+}
+
+int32_t Clamped(int64_t value) {
+  return static_cast<int32_t>(std::clamp<int64_t>(value, std::numeric_limits<int32_t>::min(),
+                                                  std::numeric_limits<int32_t>::max()));
+}
+
+}  // namespace
+
+std::string_view NameOf(RowFault fault) {
+  switch (fault) {
+    case RowFault::kNoMove:
+      return "rows without a move";
+    case RowFault::kBadFen:
+      return "rows whose FEN is none";
+    case RowFault::kUnknownMove:
+      return "rows whose move no piece can make";
+    case RowFault::kNoScore:
+      return "rows without cp and mate";
+    case RowFault::kIllegalMove:
+      return "analyses of a move that is not legal";
+    case RowFault::kImpossible:
+      return "positions with the wrong side in check";
+    case RowFault::kTooMany:
+      return "analyses beyond 65535 of one position";
+    default:
+      return "sound rows";
+  }
+}
+
+std::string_view KeyOf(RowFault fault) {
+  switch (fault) {
+    case RowFault::kNoMove:
+      return "no_move";
+    case RowFault::kBadFen:
+      return "bad_fen";
+    case RowFault::kUnknownMove:
+      return "unknown_move";
+    case RowFault::kNoScore:
+      return "no_score";
+    case RowFault::kIllegalMove:
+      return "illegal_move";
+    case RowFault::kImpossible:
+      return "impossible_position";
+    case RowFault::kTooMany:
+      return "too_many_analyses";
+    default:
+      return "none";
+  }
+}
+
+MoveWord NormalCastling(const PackedPosition& position, MoveWord word) {
+  const int home = position.black_to_move() ? 60 : 4;
+  if (word.from != home || (word.to != home + 2 && word.to != home - 2)) return word;
+  if (position.CodeAt(home) != (position.black_to_move() ? kKing + 8 : kKing)) return word;
+  word.to = static_cast<uint8_t>(word.to > home ? home + 3 : home - 4);
+  return word;
+}
+
+RowFault RowPacker::Pack(const RawRow& row, PackedRow& out) {
+  const std::string_view text = FirstWord(row.line);
+  if (text.empty()) return RowFault::kNoMove;
+  if (row.fen.empty() || row.fen != last_fen_) {
+    const Result<PackedPosition> position = PackFen(row.fen);
+    if (!position) return RowFault::kBadFen;
+    last_ = *position;
+    last_fen_ = row.fen;
+  }
+  out.position = last_;
+  out.position.analyses = 0;
+  out.analysis = {};
+  const std::optional<MoveWord> word = MoveWord::FromText(text);
+  const uint16_t move = word ? words_.IndexOf(NormalCastling(last_, *word)) : kNoMove;
+  if (move == kNoMove) return RowFault::kUnknownMove;
+  if (!row.mate && !row.cp) return RowFault::kNoScore;
+  out.position.analyses = 1;
+  out.analysis = {.knodes = static_cast<uint32_t>(std::max(0, Clamped(row.knodes.value_or(0)))),
+                  .score = Clamped(row.mate ? *row.mate : *row.cp),
+                  .move = move,
+                  .depth_mate = Analysis::DepthMate(std::max<int64_t>(row.depth.value_or(1), 1),
+                                                    row.mate.has_value())};
+  return RowFault::kNone;
+}
+
+}  // namespace kibitz::policy

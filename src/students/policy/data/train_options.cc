@@ -1,0 +1,41 @@
+#include "students/policy/data/train_options.h"
+
+#include "base/error.h"
+
+namespace kibitz::policy {
+
+TrainOptions::TrainOptions() {
+  training.learning_rate = 1e-3;
+  training.weight_decay = 0.01;
+  training.max_grad_norm = 1;
+  training.warmup_steps = 100;
+  training.schedule = learn::Schedule::kWarmupStableDecay;
+  training.decay_fraction = 0.3;
+  training.min_lr_ratio = 0.05;
+}
+
+Fields FieldsOf(TrainOptions& options) {
+  Fields fields;
+  fields.Add("run_name", options.run_name, "the run's folder within training.checkpoint_dir");
+  fields.Add("init", options.init, "weights to start from: .pt, .safetensors, or their folder",
+             {.metavar = "PATH"});
+  fields.AddAll(FieldsOf(options.data), "data");
+  fields.AddAll(FieldsOf(options.label), "label");
+  fields.AddAll(FieldsOf(options.model), "model");
+  fields.AddAll(learn::FieldsOf(options.training), "training");
+  fields.Add("fresh", options.fresh, "start anew where the folder already has a run");
+  return fields;
+}
+
+TrainOptions Completed(TrainOptions options) {
+  if (options.data.data_dir.empty()) {
+    throw Error::Usage("data.data_dir is not set: where is the data set?");
+  }
+  if (!options.init.empty()) {
+    if (const std::optional<NetConfig> config = ConfigOf(options.init)) options.model = *config;
+  }
+  CheckConfig(options.model);
+  return options;
+}
+
+}  // namespace kibitz::policy

@@ -1,0 +1,44 @@
+// Everything that can be wrong with a data set, looked for: checksums, order, ranges, positions
+// that are none, positions twice, moves that are not legal. And what is in it: how deep, how soft.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "students/policy/data/dataset.h"
+
+namespace kibitz::policy {
+
+struct VerifyOptions {
+  bool checksums = true;           // Read every byte again.
+  uint64_t legal_sample = 10'000;  // Positions of each split whose moves are tried on the board.
+  uint64_t seed = 0;               // Which ones.
+};
+
+// One kind of fault: how often, and where first.
+struct Finding {
+  uint64_t count = 0;
+  std::string first;
+};
+
+struct VerifyReport {
+  std::map<std::string, Finding> faults;  // By what is wrong; empty when nothing is.
+  std::array<SplitCounts, kSplits.size()> splits;
+  uint64_t legal_checked = 0;  // Analyses whose move was tried.
+  // Positions by the depth of their deepest analysis; 0: without one.
+  std::map<int, uint64_t> deepest;
+  uint64_t soft = 0;  // Positions with two moves or more at their greatest depth ...
+  uint64_t hard = 0;  // ... and with one.
+
+  bool good() const { return faults.empty(); }
+  // Positions that --min-depth leaves.
+  uint64_t AtLeast(int depth) const;
+};
+
+// Reads all of it. Throws Error where files cannot be read at all, and after Ctrl-C.
+VerifyReport Verify(const Dataset& data, const VerifyOptions& options);
+
+}  // namespace kibitz::policy

@@ -1,0 +1,28 @@
+// How a network that was taught at a glance (net/glance.h) lies in the encoder's rows, and so what
+// its norms see. Known without libtorch.
+#pragma once
+
+#include <cstdint>
+
+#include "io/weights/state_dict.h"
+
+namespace kibitz::twenty48 {
+
+// Whether these are weights of a glance, not of the encoder.
+inline bool HoldsGlance(const io::StateDict& weights) {
+  return weights.Find("mix.weight") != nullptr;
+}
+
+struct GlanceLayout {
+  static constexpr int64_t kRanks = 17;
+  static constexpr int64_t kCells = 16;
+  // A row of the encoder: one number for each rank, one for each cell, then the tile's and the
+  // board's.
+  static constexpr int64_t kTileFrom = kRanks + kCells;
+  static constexpr double kMark = 1.5;  // Of the rank and of the cell that a row is about.
+  static constexpr double kLength = 8;  // Of every tile's vector.
+  // The squares of a row that are the same for all tiles.
+  static constexpr double kFixedSquares = 2 * kMark * kMark + kLength * kLength;
+};
+
+}  // namespace kibitz::twenty48

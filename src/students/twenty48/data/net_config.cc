@@ -1,0 +1,101 @@
+#include "students/twenty48/data/net_config.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "io/weights/torch_file.h"
+#include "io/weights/value_tree.h"
+
+namespace kibitz::twenty48 {
+
+namespace fs = std::filesystem;
+
+Fields FieldsOf(NetConfig& config) {
+  Fields fields;
+  fields.Add("input_vocab_size", config.input_vocab_size, "ranks with an embedding",
+             {.min = 17, .max = 32});
+  fields.Add("output_n_bins", config.output_n_bins,
+             "bins of a binned head; follows from the binning", {.min = 1, .max = 4096});
+  fields.Add("hidden_size", config.hidden_size, "width of the network", {.min = 1, .max = 16384});
+  fields.Add("num_hidden_layers", config.num_hidden_layers, "transformer layers",
+             {.min = 1, .max = 1000});
+  fields.Add("num_attention_heads", config.num_attention_heads, "attention heads",
+             {.min = 1, .max = 1024});
+  fields.Add("num_key_value_heads", config.num_key_value_heads,
+             "key and value heads; nothing: as many as attention heads", {.min = 1, .max = 1024});
+  fields.Add("intermediate_size", config.intermediate_size, "hidden width of the MLP",
+             {.min = 1, .max = 1 << 20});
+  fields.Add("layer_norm_eps", config.layer_norm_eps, "of the norms", {.min = 0, .max = 1});
+  fields.Add("max_position_embeddings", config.max_position_embeddings, "cells of the board",
+             {.min = 16, .max = 16});
+  fields.AddChoice(
+      "head_type", config.head_type, "what the network answers",
+      {{"binned_ev", HeadType::kBinnedEv}, {"action_policy", HeadType::kActionPolicy}});
+  fields.Add("canonical_view", config.canonical_view,
+             "show the network each board in one of its eight views only");
+  fields.Add("dropout_prob", config.dropout_prob, "of other programs; nothing is dropped here",
+             {.min = 0, .max = 1});
+  fields.Add("attention_dropout_prob", config.attention_dropout_prob, "likewise",
+             {.min = 0, .max = 1});
+  return fields;
+}
+
+void CheckConfig(const NetConfig& config) {
+  if (config.head_type == HeadType::kBinnedEv && config.bins() == 0) {
+    throw Error::Usage("model.output_n_bins is not set, but head_type is binned_ev");
+  }
+  if (config.hidden_size % config.num_attention_heads != 0) {
+    throw Error::Usage("model.hidden_size is {}, expected a multiple of num_attention_heads, {}",
+                       config.hidden_size, config.num_attention_heads);
+  }
+  if (config.num_attention_heads % config.kv_heads() != 0) {
+    throw Error::Usage("model.num_key_value_heads is {}, expected a divisor of {}",
+                       config.kv_heads(), config.num_attention_heads);
+  }
+}
+
+int64_t GlanceWidth(const NetConfig& config) {
+  // Beside a number for each rank and each cell; and keys and values have so many.
+  return std::min((config.hidden_size - 17 - 16) / 2, config.kv_heads() * config.head_width());
+}
+
+void CheckGlance(const NetConfig& config) {
+  if (config.num_hidden_layers < 2 || config.intermediate_size < 17 * 16 ||
+      GlanceWidth(config) < 1) {
+    throw Error::Usage(
+        "glance: the network has {} layers, intermediate_size {} and hidden_size {}; expected at "
+        "least 2, 272 and 35",
+        config.num_hidden_layers, config.intermediate_size, config.hidden_size);
+  }
+}
+
+uint64_t CountParameters(const NetConfig& config) {
+  const auto n = [](int value) { return static_cast<uint64_t>(value); };
+  const uint64_t d = n(config.hidden_size);
+  const uint64_t kv = n(config.kv_heads() * config.head_width());
+  const uint64_t layer = 2 * d * d + 2 * d * kv + 3 * d * n(config.intermediate_size) + 2 * d;
+  const uint64_t answers = config.head_type == HeadType::kBinnedEv ? 4 * n(config.bins()) : 4;
+  return (n(config.input_vocab_size) + 16) * d + n(config.num_hidden_layers) * layer + d +
+         answers * (d + 1);
+}
+
+std::optional<NetConfig> ConfigOf(const std::string& weights) {
+  NetConfig config;
+  if (weights.ends_with(".pt")) {
+    const io::Value root = io::ReadPt(weights);
+    const io::Value* model = root.Find("config.model");
+    if (model == nullptr) return std::nullopt;
+    FieldsOf(config).ReadTree(io::ToTree(*model), weights);
+    return config;
+  }
+  const fs::path folder =
+      fs::is_directory(weights) ? fs::path(weights) : fs::path(weights).parent_path();
+  const std::string path = (folder / "config.json").string();
+  if (!fs::exists(path)) return std::nullopt;
+  FieldsOf(config).ReadTree(LoadConfig(path).tree, path);
+  return config;
+}
+
+}  // namespace kibitz::twenty48

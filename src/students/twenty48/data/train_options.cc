@@ -1,0 +1,53 @@
+#include "students/twenty48/data/train_options.h"
+
+#include "base/error.h"
+
+namespace kibitz::twenty48 {
+
+TrainOptions::TrainOptions() {
+  training.learning_rate = 1e-3;
+  training.weight_decay = 0.01;
+  training.beta2 = 0.98;
+  training.max_grad_norm = 1;
+  training.warmup_steps = 100;
+  training.schedule = learn::Schedule::kWarmupStableDecay;
+  training.decay_fraction = 0.3;
+  training.min_lr_ratio = 0.05;
+}
+
+Fields FieldsOf(TrainOptions& options) {
+  Fields fields;
+  fields.Add("run_name", options.run_name, "the run's folder within training.checkpoint_dir");
+  fields.Add("init", options.init, "weights to start from: .pt, .safetensors, or their folder",
+             {.metavar = "PATH"});
+  fields.Add("glance", options.glance,
+             "teach only what needs no attention, a fortieth of the work; then 'init' from it");
+  fields.AddAll(FieldsOf(options.target), "target");
+  fields.AddAll(FieldsOf(options.binning), "binning");
+  fields.AddAll(FieldsOf(options.dataset), "dataset");
+  fields.AddAll(FieldsOf(options.model), "model");
+  fields.AddAll(learn::FieldsOf(options.training), "training");
+  fields.Add("fresh", options.fresh, "start anew where the folder already has a run");
+  return fields;
+}
+
+TrainOptions Completed(TrainOptions options) {
+  if (options.dataset.dataset_dir.empty()) {
+    throw Error::Usage("dataset.dataset_dir is not set: where is the pack?");
+  }
+  if (!options.init.empty()) {
+    if (const std::optional<NetConfig> config = ConfigOf(options.init)) options.model = *config;
+  }
+  if (options.target.mode == TargetMode::kBinnedEv) {
+    options.model.head_type = HeadType::kBinnedEv;
+    options.model.output_n_bins = Binner(options.binning).bins();
+  } else {
+    options.model.head_type = HeadType::kActionPolicy;
+    options.model.output_n_bins.reset();
+  }
+  CheckConfig(options.model);
+  if (options.glance) CheckGlance(options.model);
+  return options;
+}
+
+}  // namespace kibitz::twenty48
