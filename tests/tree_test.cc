@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -154,6 +155,72 @@ TEST(TreeTest, EveryFolderHasAShortReadme) {
     ASSERT_TRUE(fs::exists(readme)) << readme;
     const std::string text = testing::ReadWhole(readme);
     EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 15) << readme;
+  }
+}
+
+// The pieces of a line of Markdown between backquotes.
+std::vector<std::string> CodeSpans(std::string_view line) {
+  const auto cells = Split(line, '`');
+  std::vector<std::string> spans;
+  for (size_t i = 1; i + 1 < cells.size(); i += 2) spans.emplace_back(cells[i]);
+  return spans;
+}
+
+bool HasWord(const std::string& text, const std::string& word) {
+  const auto in_word = [&](size_t at) {
+    return at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+  };
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    if ((at == 0 || !in_word(at - 1)) && !in_word(at + word.size())) return true;
+  }
+  return false;
+}
+
+// The tables of docs/DATAFLOW.md: | step | `file below src` | `Function`, ... | what happens |. A
+// name counts as there when the file, or the header or source beside it, has every part of it.
+TEST(TreeTest, DataFlowNamesWhatExists) {
+  std::istringstream text(testing::ReadWhole(kRoot / "docs/DATAFLOW.md"));
+  int steps = 0;
+  for (std::string line; std::getline(text, line);) {
+    const auto cells = Split(line, '|');
+    if (cells.size() < 5 || cells[1].size() < 2 || !std::isdigit(cells[1][1])) continue;
+    ++steps;
+    ASSERT_EQ(CodeSpans(cells[2]).size(), 1U) << line;
+    const fs::path file = kRoot / "src" / CodeSpans(cells[2])[0];
+    ASSERT_TRUE(fs::exists(file)) << line;
+    std::string code = testing::ReadWhole(file);
+    fs::path other = file;
+    other.replace_extension(file.extension() == ".h" ? ".cc" : ".h");
+    if (fs::exists(other)) code += testing::ReadWhole(other);
+    for (const std::string& name : CodeSpans(cells[3])) {
+      for (std::string_view part : Split(name, ':')) {
+        EXPECT_TRUE(part.empty() || HasWord(code, std::string(part))) << name << " in " << line;
+      }
+    }
+  }
+  EXPECT_GT(steps, 60);
+}
+
+// Paths from the root of the tree between backquotes, in every page.
+TEST(TreeTest, DocumentsNameFilesThatExist) {
+  const std::vector<std::string> roots = {"src/",     "tests/",    "docs/",    "models/",
+                                          "configs/", "examples/", "scripts/", "cmake/"};
+  std::vector<fs::path> pages = {kRoot / "README.md", kRoot / "CONTRIBUTING.md"};
+  for (const auto& entry : fs::directory_iterator(kRoot / "docs")) {
+    if (entry.path().extension() == ".md") pages.push_back(entry.path());
+  }
+  for (const fs::path& page : pages) {
+    std::istringstream text(testing::ReadWhole(page));
+    for (std::string line; std::getline(text, line);) {
+      for (const std::string& span : CodeSpans(line)) {
+        const bool path = span.find_first_of(" *<{") == std::string::npos &&
+                          std::any_of(roots.begin(), roots.end(), [&](const std::string& root) {
+                            return span.starts_with(root);
+                          });
+        EXPECT_TRUE(!path || fs::exists(kRoot / span)) << page << ": " << span;
+      }
+    }
   }
 }
 
