@@ -202,15 +202,60 @@ TEST(TreeTest, DataFlowNamesWhatExists) {
   EXPECT_GT(steps, 60);
 }
 
-// Paths from the root of the tree between backquotes, in every page.
-TEST(TreeTest, DocumentsNameFilesThatExist) {
-  const std::vector<std::string> roots = {"src/",     "tests/",    "docs/",    "models/",
-                                          "configs/", "examples/", "scripts/", "cmake/"};
+std::vector<fs::path> Pages() {
   std::vector<fs::path> pages = {kRoot / "README.md", kRoot / "CONTRIBUTING.md"};
   for (const auto& entry : fs::directory_iterator(kRoot / "docs")) {
     if (entry.path().extension() == ".md") pages.push_back(entry.path());
   }
-  for (const fs::path& page : pages) {
+  return pages;
+}
+
+// The anchors that Markdown makes of a page's headings: "## int8 uses 7 bits" is int8-uses-7-bits.
+std::set<std::string> AnchorsOf(const fs::path& page) {
+  std::set<std::string> anchors;
+  std::istringstream text(testing::ReadWhole(page));
+  bool fenced = false;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("```")) fenced = !fenced;
+    if (fenced || !line.starts_with('#')) continue;
+    std::string anchor;
+    for (char c : Trim(std::string_view(line).substr(line.find_first_not_of('#')))) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (std::isalnum(byte) != 0 || c == '-' || c == '_') {
+        anchor += static_cast<char>(std::tolower(byte));
+      } else if (c == ' ') {
+        anchor += '-';
+      }
+    }
+    anchors.insert(anchor);
+  }
+  return anchors;
+}
+
+// Links to other pages, pictures and headings: [text](../path#anchor).
+TEST(TreeTest, LinksOfDocumentsLeadSomewhere) {
+  int links = 0;
+  for (const fs::path& page : Pages()) {
+    const std::string text = testing::ReadWhole(page);
+    for (size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 2)) {
+      const std::string link = text.substr(at + 2, text.find(')', at) - at - 2);
+      if (link.starts_with("http") || link.find_first_of(" \n\"") != std::string::npos) continue;
+      ++links;
+      const size_t hash = std::min(link.find('#'), link.size());
+      const fs::path target = hash == 0 ? page : page.parent_path() / link.substr(0, hash);
+      ASSERT_TRUE(fs::exists(target)) << page << ": " << link;
+      EXPECT_TRUE(hash == link.size() || AnchorsOf(target).contains(link.substr(hash + 1)))
+          << page << ": " << link;
+    }
+  }
+  EXPECT_GT(links, 100);
+}
+
+// Paths from the root of the tree between backquotes, in every page.
+TEST(TreeTest, DocumentsNameFilesThatExist) {
+  const std::vector<std::string> roots = {"src/",     "tests/",    "docs/",    "models/",
+                                          "configs/", "examples/", "scripts/", "cmake/"};
+  for (const fs::path& page : Pages()) {
     std::istringstream text(testing::ReadWhole(page));
     for (std::string line; std::getline(text, line);) {
       for (const std::string& span : CodeSpans(line)) {
