@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "base/check.h"
 
@@ -49,6 +50,16 @@ std::string ProgramPath(const std::string& name) {
 std::string ModelPath(const std::string& name) { return SourcePath("models/" + name); }
 
 bool Exists(const std::string& path) { return std::filesystem::exists(path); }
+
+std::string PythonWith(const std::string& module) {
+  static std::map<std::string, std::string> known;  // Importing torch takes seconds.
+  const auto [entry, is_new] = known.try_emplace(module);
+  for (const char* python : {"/usr/bin/python3", "python3"}) {
+    if (!is_new || !entry->second.empty()) break;
+    if (RunCommand({python, "-c", "import " + module}).code == 0) entry->second = python;
+  }
+  return entry->second;
+}
 
 std::string ReadWhole(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

@@ -25,6 +25,10 @@ std::string ModelPath(const std::string& name);
 
 bool Exists(const std::string& path);
 
+// A Python that can import the module: Debian's own first, another may shadow it on the PATH. Empty
+// when there is none.
+std::string PythonWith(const std::string& module);
+
 // The whole of a small file; fails the test when it cannot be read.
 std::string ReadWhole(const std::string& path);
 
@@ -63,6 +67,12 @@ struct Ran {
 Ran RunCommand(const std::vector<std::string>& words, const std::string& input = "");
 
 }  // namespace kibitz::testing
+
+// For the top of a test that needs a Debian package of Python, such as python3-torch for torch.
+#define SKIP_WITHOUT_PYTHON(module)                                                  \
+  if (::kibitz::testing::PythonWith(module).empty()) {                               \
+    GTEST_SKIP() << "python3-" << (module) << " is not installed; run 'make setup'"; \
+  }
 
 // For the top of a test that needs real data.
 #define SKIP_WITHOUT(path)                                                           \

@@ -231,8 +231,18 @@ TEST(Npy, ReadsFieldsInEachForm) {
   EXPECT_EQ(aligned.Text(), "{a uint8 @0, b int64 @8; 16 bytes}");
 }
 
-TEST(Npy, RefusesWithAReason) {
-  const std::vector<std::pair<std::string, std::string>> cases = {
+// Files and what is wrong with them.
+using Refusals = std::vector<std::pair<std::string, std::string>>;
+
+void ExpectRefusals(const Refusals& cases) {
+  for (const auto& [bytes, message] : cases) {
+    EXPECT_EQ(ParseMessage(bytes), "a.npy: found " + message);
+    EXPECT_TRUE(StaysWithin(kMaxForALie, [&file = bytes] { Parse(file); })) << message;
+  }
+}
+
+TEST(Npy, RefusesHeadersWithAReason) {
+  ExpectRefusals({
       {"PK\x03\x04 zip", "'PK\\x03\\x04 z', expected \\x93NUMPY; this is no .npy file"},
       {"\x93NUMPY", "6 bytes, expected a header; the file was cut short"},
       {std::string("\x93NUMPY\x01\x00\x10", 9),
@@ -258,6 +268,11 @@ TEST(Npy, RefusesWithAReason) {
        "Python objects (|O), which are never loaded; save arrays of numbers"},
       {WithShape("'<U4'", "(1,)"),
        "elements of type '<U4', expected bool, int, uint or float numbers"},
+  });
+}
+
+TEST(Npy, RefusesFieldsWithAReason) {
+  ExpectRefusals({
       {WithShape("3", "(1,)"), "a 'descr' that is neither a type nor fields"},
       {WithShape("[]", "(1,)"), "elements without any bytes"},
       {WithShape("[('', '|V8')]", "(1,)"), "elements without any bytes"},
@@ -281,6 +296,11 @@ TEST(Npy, RefusesWithAReason) {
        "rows that are shorter than their fields"},
       {WithShape("{'names': ['a', 'b'], 'formats': ['<f4', '<f4'], 'offsets': [0, 2]}", "(1,)"),
        "the field 'b' overlapping another"},
+  });
+}
+
+TEST(Npy, RefusesShapesWithAReason) {
+  ExpectRefusals({
       {WithShape("'<f4'", "3"), "a shape that is no tuple"},
       {WithShape("'<f4'", "(-1,)"), "a shape with something but sizes"},
       {WithShape("'<f4'", "('a',)"), "a shape with something but sizes"},
@@ -296,11 +316,7 @@ TEST(Npy, RefusesWithAReason) {
        "4 bytes of data, expected 8 for the shape [2]; the file is cut short"},
       {WithShape("'<f4'", "(1,)", "12345"),
        "5 bytes of data, expected 4 for the shape [1]; the file is too long"},
-  };
-  for (const auto& [bytes, message] : cases) {
-    EXPECT_EQ(ParseMessage(bytes), "a.npy: found " + message);
-    EXPECT_TRUE(StaysWithin(kMaxForALie, [&file = bytes] { Parse(file); })) << message;
-  }
+  });
   std::string axes = "(";
   for (int i = 0; i < 65; ++i) axes += "1,";
   EXPECT_EQ(ParseMessage(WithShape("'<f4'", axes + ")")),
@@ -415,10 +431,8 @@ TEST(Npy, SurvivesDamage) {
 }
 
 TEST(Npy, NumpyReadsWhatIsWritten) {
-  const std::string python = "/usr/bin/python3";
-  if (testing::RunCommand({python, "-c", "import numpy"}).code != 0) {
-    GTEST_SKIP() << "python3-numpy is not installed";
-  }
+  SKIP_WITHOUT_PYTHON("numpy");
+  const std::string python = testing::PythonWith("numpy");
   const TempFolder folder;
   NpyWriter writer(folder.File("steps.npy"), NpyLayout::Aligned(StepFields()));
   for (uint32_t i = 0; i < 3; ++i) {
