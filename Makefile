@@ -25,7 +25,7 @@ demo: build
 	@scripts/demo
 
 test: build
-	@ctest --preset release -j $(JOBS)
+	@scripts/test release -j $(JOBS)
 
 bench: build
 	@scripts/bench $(if $(QUICK),--quick)
@@ -33,7 +33,7 @@ bench: build
 asan tsan: setup
 	cmake --preset $@
 	cmake --build --preset $@ -j $(JOBS)
-	ctest --preset $@ -j $(JOBS)
+	scripts/test $@ -j $(JOBS)
 
 fuzz:
 	@scripts/setup scripts/debian-packages-clang.txt
