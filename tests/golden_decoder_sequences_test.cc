@@ -140,7 +140,7 @@ ThinkingChoices ChoicesOf(const json& options, const SearchRow& row) {
   return choices;
 }
 
-ThinkingOptions SettingsOf(const json& options) {
+ThinkingOptions OptionsOf(const json& options) {
   return {.max_seq_len = options["max_seq_len"],
           .max_variations = options["max_variations"],
           .max_depth = options["max_depth"],
@@ -150,7 +150,7 @@ ThinkingOptions SettingsOf(const json& options) {
 ThinkingResult ThinkAs(const json& golden) {
   const SearchRow row = SearchOf(golden["row"]);
   Rng rng({.seed = 1});
-  return Think(row, SettingsOf(golden["options"]), rng, ChoicesOf(golden["options"], row));
+  return Think(row, OptionsOf(golden["settings"]), rng, ChoicesOf(golden["settings"], row));
 }
 
 std::vector<Ply> GameOf(const json& rows) {
@@ -170,7 +170,7 @@ std::vector<Ply> GameOf(const json& rows) {
 
 Sequence PlayAs(const json& golden) {
   const std::vector<Ply> game = GameOf(golden["rows"]);
-  const json& options = golden["options"];
+  const json& options = golden["settings"];
   return GameSequence(
       game, GameOptions{.max_seq_len = options["max_seq_len"]},
       GameChoices{.start = options["slice_start_choice"],
@@ -297,7 +297,7 @@ TEST(GoldenDecoderTest, ThinkingTensors) {
   std::vector<Sequence> sequences;
   int length = 0;
   for (const json& row : RowsOfTensors(folder, "decoder/finetune/variations.jsonl")) {
-    length = row["options"]["max_seq_len"];
+    length = row["settings"]["max_seq_len"];
     sequences.push_back(ThinkAs(row).sequence.value());
   }
   const PaddedBatch dense = Pad(Pack(sequences), length);
@@ -316,7 +316,7 @@ TEST(GoldenDecoderTest, GameTensors) {
   std::vector<Sequence> sequences;
   int length = 0;
   for (const json& row : RowsOfTensors(folder, "decoder/pretrain/games.jsonl")) {
-    length = row["options"]["max_seq_len"];
+    length = row["settings"]["max_seq_len"];
     sequences.push_back(PlayAs(row));
   }
   const PaddedBatch dense = Pad(Pack(sequences), length);

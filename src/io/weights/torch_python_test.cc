@@ -16,27 +16,12 @@ namespace {
 using Kind = Value::Kind;
 using testing::TempFolder;
 
-// A Python with torch; empty when there is none. Debian's own first: another may shadow it.
-const std::string& PythonWithTorch() {
-  static const std::string found = [] {
-    for (const char* python : {"/usr/bin/python3", "python3"}) {
-      if (testing::RunCommand({python, "-c", "import torch"}).code == 0) return std::string(python);
-    }
-    return std::string();
-  }();
-  return found;
-}
-
 // Runs a script with the file's path as its only argument; returns what it prints.
 std::string RunPython(const std::string& script, const std::string& path) {
-  const auto ran = testing::RunCommand({PythonWithTorch(), "-c", script, path});
+  const auto ran = testing::RunCommand({testing::PythonWith("torch"), "-c", script, path});
   EXPECT_EQ(ran.code, 0) << ran.err;
   return ran.out;
 }
-
-#define SKIP_WITHOUT_TORCH()     \
-  if (PythonWithTorch().empty()) \
-  GTEST_SKIP() << "python3-torch is not installed; apt-get install python3-torch"
 
 std::string Shown(const std::vector<float>& values) {
   std::string out;
@@ -93,7 +78,7 @@ def lines(tensors):
 )";
 
 TEST(TorchPython, ReadsTensorsThatWeWrite) {
-  SKIP_WITHOUT_TORCH();
+  SKIP_WITHOUT_PYTHON("torch");
   const TempFolder folder;
   const Value tensors = TensorsOfAllTypes();
   const std::string script =
@@ -106,7 +91,7 @@ TEST(TorchPython, ReadsTensorsThatWeWrite) {
 
 // Torch 1.13 has this option but does not know floats there yet: tensors, texts and integers.
 TEST(TorchPython, ReadsThemWithWeightsOnly) {
-  SKIP_WITHOUT_TORCH();
+  SKIP_WITHOUT_PYTHON("torch");
   const TempFolder folder;
   const Value root =
       Value::Dict({{Value::String("model"), TensorsOfAllTypes()},
@@ -124,7 +109,7 @@ TEST(TorchPython, ReadsThemWithWeightsOnly) {
 
 // What current versions of torch accept with weights_only=True: opcodes and globals on their list.
 TEST(TorchPython, WritesOnlyWhatIsOnTheAllowlist) {
-  SKIP_WITHOUT_TORCH();
+  SKIP_WITHOUT_PYTHON("torch");
   const TempFolder folder;
   Value::Pairs pairs = TensorsOfAllTypes().pairs();
   pairs.emplace_back(Value::String("u16"), Value::Of(TensorOf(DType::kU16, {2})));
@@ -157,7 +142,7 @@ print('clean')
 }
 
 TEST(TorchPython, ReadsPlainValuesThatWeWrite) {
-  SKIP_WITHOUT_TORCH();
+  SKIP_WITHOUT_PYTHON("torch");
   const TempFolder folder;
   const Value root = Value::Dict(
       {{Value::String("i"), Value::List({Value::Int(-1), Value::Int(300), Value::Int(70000),
@@ -181,7 +166,7 @@ TEST(TorchPython, ReadsPlainValuesThatWeWrite) {
 // --- The other way.
 
 TEST(TorchPython, WeReadViewsAndSharedStorage) {
-  SKIP_WITHOUT_TORCH();
+  SKIP_WITHOUT_PYTHON("torch");
   const TempFolder folder;
   const std::string script = R"(
 import sys, torch
@@ -210,7 +195,7 @@ for name, t in torch.load(sys.argv[1]).items():
 }
 
 TEST(TorchPython, WeReadEveryType) {
-  SKIP_WITHOUT_TORCH();
+  SKIP_WITHOUT_PYTHON("torch");
   const TempFolder folder;
   const std::string script = std::string("import sys, torch\n") + kPrintTensors + R"(
 names = 'bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64'.split()
@@ -223,7 +208,7 @@ lines(d)
 }
 
 TEST(TorchPython, WeReadEveryProtocol) {
-  SKIP_WITHOUT_TORCH();
+  SKIP_WITHOUT_PYTHON("torch");
   const TempFolder folder;
   const std::string script = R"(
 import sys, torch, collections
@@ -259,7 +244,7 @@ for protocol in range(2, 6):
 }
 
 TEST(TorchPython, WeReadModelsAndOptimizers) {
-  SKIP_WITHOUT_TORCH();
+  SKIP_WITHOUT_PYTHON("torch");
   const TempFolder folder;
   const std::string script = R"(
 import sys, torch
@@ -293,7 +278,7 @@ print(*[f'{v:.9g}' for v in model[0].weight.reshape(-1).tolist()])
 }
 
 TEST(TorchPython, OtherFormsAreRefusedWithARemedy) {
-  SKIP_WITHOUT_TORCH();
+  SKIP_WITHOUT_PYTHON("torch");
   const TempFolder folder;
   const std::string script = R"(
 import sys, torch
