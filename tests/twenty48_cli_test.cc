@@ -158,7 +158,7 @@ TEST(Twenty48Cli, TheOracleLearnsAndGoesOn) {
 }
 
 #ifdef KIBITZ_HAS_TORCH
-TEST(Twenty48Cli, AGlanceGoesOnAsAGlanceAndAsTheWholeNetwork) {
+TEST(Twenty48Cli, TheNetworkWithoutAttentionIsAWarmStart) {
   const TempFolder folder;
   const auto train = [&](std::vector<std::string> more) {
     std::vector<std::string> words = {"train", "--mode", "hard_move", "--dataset-dir",
@@ -180,13 +180,14 @@ TEST(Twenty48Cli, AGlanceGoesOnAsAGlanceAndAsTheWholeNetwork) {
     words.insert(words.end(), more.begin(), more.end());
     return Answer(words);
   };
-  const json first = train({"--run-name", "first", "--glance", "--max-steps", "5"});
+  const json first = train({"--run-name", "first", "--attention", "off", "--max-steps", "5"});
   const std::string weights = first["checkpoint"];
   std::string whole;
   const std::vector<std::string> still = {"--init",          weights, "--max-steps",    "1",
                                           "--learning-rate", "0",     "--weight-decay", "0"};
   for (const std::vector<std::string>& how :
-       {std::vector<std::string>{"--run-name", "again", "--glance"}, {"--run-name", "whole"}}) {
+       {std::vector<std::string>{"--run-name", "again", "--attention", "off"},
+        {"--run-name", "whole"}}) {
     auto words = still;
     words.insert(words.end(), how.begin(), how.end());
     const json then = train(words);
@@ -198,10 +199,10 @@ TEST(Twenty48Cli, AGlanceGoesOnAsAGlanceAndAsTheWholeNetwork) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("--init"));
   // Both play the same games.
-  const json glance = Answer({"eval", "--model", weights, "--games", "8"});
+  const json small = Answer({"eval", "--model", weights, "--games", "8"});
   const json network = Answer({"eval", "--model", whole, "--games", "8"});
-  EXPECT_GT(glance["mean_score"], 0);
-  EXPECT_EQ(glance["mean_score"], network["mean_score"]);
+  EXPECT_GT(small["mean_score"], 0);
+  EXPECT_EQ(small["mean_score"], network["mean_score"]);
 }
 
 TEST(Twenty48Cli, TrainsResumesExportsAndPlays) {

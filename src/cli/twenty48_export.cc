@@ -36,9 +36,9 @@ int Run(const ExportOptions& options, const Context& context) {
     throw Error("{}: holds no config; expected a checkpoint of 'kibitz 2048 train'", options.model);
   }
   const io::StateDict weights = io::StateDict::From(io::ReadPt(options.model), options.model);
-  if (twenty48::HoldsGlance(weights)) {
+  if (twenty48::IsAttentionFree(weights)) {
     throw Error(
-        "{}: found what was taught at a glance, expected the whole network; 'kibitz 2048 train "
+        "{}: found the network without attention, expected the one with it; 'kibitz 2048 train "
         "--init {} --max-steps 1 --learning-rate 0 --weight-decay 0' with the run's config writes "
         "it there",
         options.model, options.model);

@@ -1,5 +1,5 @@
-// How a network that was taught at a glance (net/glance.h) lies in the encoder's rows, and so what
-// its norms see. Known without libtorch.
+// Where the network without attention (net/attention_free.h) lies in the encoder's rows, and so
+// which squares the encoder's norms sum. Needs no libtorch.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace kibitz::twenty48 {
 
-// Whether these are weights of a glance, not of the encoder.
-inline bool HoldsGlance(const io::StateDict& weights) {
+// Whether these are the weights of the network without attention, not of the encoder.
+inline bool IsAttentionFree(const io::StateDict& weights) {
   return weights.Find("mix.weight") != nullptr;
 }
 
-struct GlanceLayout {
+struct AttentionFreeLayout {
   static constexpr int64_t kRanks = 17;
   static constexpr int64_t kCells = 16;
   // A row of the encoder: one number for each rank, one for each cell, then the tile's and the

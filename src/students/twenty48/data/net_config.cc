@@ -56,16 +56,17 @@ void CheckConfig(const NetConfig& config) {
   }
 }
 
-int64_t GlanceWidth(const NetConfig& config) {
+int64_t AttentionFreeWidth(const NetConfig& config) {
   // Beside a number for each rank and each cell; and keys and values have so many.
   return std::min((config.hidden_size - 17 - 16) / 2, config.kv_heads() * config.head_width());
 }
 
-void CheckGlance(const NetConfig& config) {
+void CheckAttentionFree(const NetConfig& config) {
   if (config.num_hidden_layers < 2 || config.intermediate_size < 17 * 16 ||
-      GlanceWidth(config) < 1) {
+      AttentionFreeWidth(config) < 1) {
     throw Error::Usage(
-        "glance: the network has {} layers, intermediate_size {} and hidden_size {}; expected at "
+        "attention off: the network has {} layers, intermediate_size {} and hidden_size {}; "
+        "expected at "
         "least 2, 272 and 35",
         config.num_hidden_layers, config.intermediate_size, config.hidden_size);
   }

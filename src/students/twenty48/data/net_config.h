@@ -40,10 +40,10 @@ Fields FieldsOf(NetConfig& config);
 
 // Throws Error::Usage when the sizes do not fit each other.
 void CheckConfig(const NetConfig& config);
-// Whether the network has room for what net/glance.h writes into it. Throws Error::Usage.
-void CheckGlance(const NetConfig& config);
-// Numbers of a tile, and of a board, there.
-int64_t GlanceWidth(const NetConfig& config);
+// Throws Error::Usage when the encoder is too small for net/attention_free.h to be written into it.
+void CheckAttentionFree(const NetConfig& config);
+// Width of a tile's vector, and of a board's, there.
+int64_t AttentionFreeWidth(const NetConfig& config);
 // Numbers of the network.
 uint64_t CountParameters(const NetConfig& config);
 

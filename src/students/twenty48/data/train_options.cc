@@ -20,8 +20,10 @@ Fields FieldsOf(TrainOptions& options) {
   fields.Add("run_name", options.run_name, "the run's folder within training.checkpoint_dir");
   fields.Add("init", options.init, "weights to start from: .pt, .safetensors, or their folder",
              {.metavar = "PATH"});
-  fields.Add("glance", options.glance,
-             "teach only what needs no attention, a fortieth of the work; then 'init' from it");
+  fields.AddChoice("attention", options.attention,
+                   "off: train the network without attention, a fortieth of the work, as a warm "
+                   "start; then init a run with attention from it",
+                   std::vector<std::pair<std::string, bool>>{{"on", true}, {"off", false}});
   fields.AddAll(FieldsOf(options.target), "target");
   fields.AddAll(FieldsOf(options.binning), "binning");
   fields.AddAll(FieldsOf(options.dataset), "dataset");
@@ -46,7 +48,7 @@ TrainOptions Completed(TrainOptions options) {
     options.model.output_n_bins.reset();
   }
   CheckConfig(options.model);
-  if (options.glance) CheckGlance(options.model);
+  if (!options.attention) CheckAttentionFree(options.model);
   return options;
 }
 

@@ -19,9 +19,9 @@ struct TrainOptions {
   // Weights to start from: a .pt, a .safetensors, or a folder with config.json and
   // model.safetensors. Its config gives the sizes; the head may be of the other kind.
   std::string init;
-  // Teaches what the network can do at a glance (net/glance.h), at a fortieth of the work; `init`
-  // of another run goes on from there, at a glance or with the whole network.
-  bool glance = false;
+  // Off: trains the network without attention (net/attention_free.h), a warm start at a fortieth of
+  // the work. A later run takes it by `init`, with attention or without.
+  bool attention = true;
   TargetOptions target;
   BinningOptions binning;
   DatasetOptions dataset;

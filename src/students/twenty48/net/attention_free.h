@@ -1,13 +1,13 @@
-// What the 2048 network can do at a glance, without one cell attending to another: each tile in its
-// cell has a vector, their mean over the board goes through the MLPs, and the head answers. That is
-// one row a board instead of sixteen, a fortieth of the work. Trained first, it is written into the
-// encoder, which then computes the same and goes on learning with all it has. Letters: B boards,
-// D width, F hidden width, U numbers of a tile, G numbers of a board.
+// The 2048 network without attention: the mean over the cells of one vector for each tile in its
+// cell, then the MLPs of all encoder layers but the first, then the heads. One row a board instead
+// of sixteen, so a fortieth of the work. It is a warm start: WriteInto copies it into the encoder,
+// which then gives the same logits and learns with attention from there. Letters: B boards,
+// D width, F hidden width, G numbers of a tile and of a board.
 //
-//   Glance glance(config);
-//   InitGlance(glance, seed);
-//   auto logits = glance->forward(tokens);   // (B, 4, N) or (B, 4), as the encoder's.
-//   WriteInto(*glance, encoder);             // encoder->forward(tokens) is the same now.
+//   AttentionFree small(config);
+//   InitAttentionFree(small, seed);
+//   auto logits = small->forward(tokens);   // (B, 4, N) or (B, 4), as the encoder's.
+//   WriteInto(*small, encoder);             // encoder->forward(tokens) is the same now.
 #pragma once
 
 #include <torch/torch.h>
@@ -19,9 +19,9 @@
 
 namespace kibitz::twenty48 {
 
-struct GlanceImpl : torch::nn::Module {
-  // CHECKs that CheckGlance(config) holds.
-  explicit GlanceImpl(const NetConfig& config);
+struct AttentionFreeImpl : torch::nn::Module {
+  // CHECKs that CheckAttentionFree(config) holds.
+  explicit AttentionFreeImpl(const NetConfig& config);
 
   torch::Tensor forward(const torch::Tensor& tokens);  // tokens: (B, 16), int64.
 
@@ -36,12 +36,12 @@ struct GlanceImpl : torch::nn::Module {
  private:
   torch::Tensor Normed(const torch::Tensor& x) const;  // (B, G), as the encoder's rows are.
 };
-TORCH_MODULE(Glance);
+TORCH_MODULE(AttentionFree);
 
-void InitGlance(Glance& glance, uint64_t seed);
+void InitAttentionFree(AttentionFree& small, uint64_t seed);
 
-// Makes the encoder compute what `glance` does, to rounding. Both have the same config. Keys and
-// other parts that take no part yet stay as they are, so that they can learn.
-void WriteInto(GlanceImpl& glance, Encoder& net);
+// Makes the encoder give the logits of `small`, to rounding. Both have the same config. Weights
+// that have no effect yet, such as the keys, keep their initial values, so that they can learn.
+void WriteInto(AttentionFreeImpl& small, Encoder& net);
 
 }  // namespace kibitz::twenty48

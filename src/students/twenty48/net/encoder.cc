@@ -148,10 +148,10 @@ void InitEncoder(Encoder& net, uint64_t seed) {
 
 void LoadWeightsInto(Encoder& net, const std::string& path) {
   const io::StateDict read = io::StateDict::Read(path);
-  if (HoldsGlance(read)) {
-    Glance glance(net->config);
-    learn::LoadWeights(*glance, read, read.place());
-    return WriteInto(*glance, net);
+  if (IsAttentionFree(read)) {
+    AttentionFree small(net->config);
+    learn::LoadWeights(*small, read, read.place());
+    return WriteInto(*small, net);
   }
   std::vector<io::NamedTensor> weights;
   bool foreign_head = false;

@@ -86,8 +86,8 @@ TORCH_MODULE(Encoder);
 void InitEncoder(Encoder& net, uint64_t seed);
 
 // Fills the network from a .pt, a .safetensors or a folder with model.safetensors. A head of the
-// other kind is left out and the network's own stays as it is. Weights of a Glance (glance.h) are
-// written into the network. Throws Error.
+// other kind is left out and the network's own stays as it is. Weights of an
+// AttentionFree network (attention_free.h) are written into the encoder. Throws Error.
 void LoadWeightsInto(Encoder& net, const std::string& path);
 
 // Ranks as a tensor, (B, 16) int64.

@@ -69,7 +69,7 @@ TEST(Encoder, FusedAgreesWithPlain) {
   }
 }
 
-TEST(Glance, IsWhatTheEncoderComputesThen) {
+TEST(AttentionFree, WrittenIntoTheEncoderGivesTheSameLogits) {
   for (HeadType head : {HeadType::kBinnedEv, HeadType::kActionPolicy}) {
     NetConfig config = Small(head);
     config.hidden_size = 64;
@@ -77,14 +77,14 @@ TEST(Glance, IsWhatTheEncoderComputesThen) {
     config.num_key_value_heads = 2;
     config.num_hidden_layers = 3;
     config.intermediate_size = 280;
-    Glance glance(config);
-    InitGlance(glance, 7);
+    AttentionFree small(config);
+    InitAttentionFree(small, 7);
     Encoder net(config);
     InitEncoder(net, 8);
     const Tensor tokens = TokenTensor(MadeUp(9).tokens);
-    const Tensor expected = glance->forward(tokens);
+    const Tensor expected = small->forward(tokens);
     EXPECT_GT((net->forward(tokens) - expected).abs().max().item<double>(), 1e-2);
-    WriteInto(*glance, net);
+    WriteInto(*small, net);
     for (Form form : {Form::kPlain, Form::kFused}) {
       EXPECT_LT((net->forward(tokens, form) - expected).abs().max().item<double>(), 1e-4);
     }

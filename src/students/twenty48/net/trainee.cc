@@ -14,19 +14,19 @@ Twenty48Trainee::Twenty48Trainee(const TrainOptions& options)
       rows_(SelectRows(pack_, options_.dataset)),
       net_(options_.model) {
   InitEncoder(net_, options_.training.seed);
-  if (!options_.glance) {
+  if (options_.attention) {
     if (!options_.init.empty()) LoadWeightsInto(net_, options_.init);
     return;
   }
-  glance_ = Glance(options_.model);
-  InitGlance(glance_, options_.training.seed);
+  attention_free_ = AttentionFree(options_.model);
+  InitAttentionFree(attention_free_, options_.training.seed);
   if (options_.init.empty()) return;
   const io::StateDict weights = io::StateDict::Read(options_.init);
-  learn::LoadWeights(*glance_, weights, weights.place());
+  learn::LoadWeights(*attention_free_, weights, weights.place());
 }
 
 torch::nn::Module& Twenty48Trainee::module() {
-  if (options_.glance) return *glance_;
+  if (!options_.attention) return *attention_free_;
   return *net_;
 }
 
@@ -48,7 +48,7 @@ StreamOptions Twenty48Trainee::TrainingStream() const {
 Tensor Twenty48Trainee::Teach(const Batch& batch, Sums& sums) {
   const TargetRows rows = ToTensors(batch, options_.target, binner_);
   const Tensor logits =
-      options_.glance ? glance_->forward(rows.tokens) : net_->forward(rows.tokens);
+      options_.attention ? net_->forward(rows.tokens) : attention_free_->forward(rows.tokens);
   const Losses losses = LossOf(logits, rows, options_.target);
   const auto count = static_cast<double>(batch.rows());
   sums.rows += count;

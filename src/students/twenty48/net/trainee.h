@@ -56,7 +56,7 @@ class Twenty48Trainee : public learn::Trainee {
   Pack pack_;
   RowSet rows_;
   Encoder net_ = nullptr;
-  Glance glance_ = nullptr;              // In its place where the options say so.
+  AttentionFree attention_free_ = nullptr;  // Trained instead with `attention = "off"`.
   std::unique_ptr<BatchStream> stream_;  // Made with the first batch: only then the place is known.
   uint64_t position_ = 0;
   uint64_t epoch_ = 0;

@@ -19,8 +19,8 @@ std::vector<float> MixedTiles(const std::vector<float>& table, const std::vector
     const float* tile = table.data() + row * g;
     double squares = 0;
     for (int64_t i = 0; i < g; ++i) squares += double{tile[i]} * tile[i];
-    const double factor =
-        GlanceLayout::kLength / std::max(std::sqrt(squares), 1e-6) / GlanceLayout::kCells * norm;
+    const double factor = AttentionFreeLayout::kLength / std::max(std::sqrt(squares), 1e-6) /
+                          AttentionFreeLayout::kCells * norm;
     for (int64_t out = 0; out < g; ++out) {
       double sum = 0;
       for (int64_t i = 0; i < g; ++i) {
@@ -40,16 +40,17 @@ nn::Linear ReadLinear(const io::StateDict& weights, const std::string& name, int
 
 }  // namespace
 
-GlanceModel::GlanceModel(const io::StateDict& weights, const NetConfig& config)
-    : width_(GlanceWidth(config)),
+AttentionFreeModel::AttentionFreeModel(const io::StateDict& weights, const NetConfig& config)
+    : width_(AttentionFreeWidth(config)),
       hidden_(config.intermediate_size),
       places_(config.hidden_size),
       epsilon_(config.layer_norm_eps) {
-  CheckGlance(config);
+  CheckAttentionFree(config);
   const int64_t g = width_;
-  const double norm = 1 / std::sqrt(GlanceLayout::kFixedSquares / places_ + epsilon_);
+  const double norm = 1 / std::sqrt(AttentionFreeLayout::kFixedSquares / places_ + epsilon_);
   begin_ =
-      MixedTiles(weights.Floats("table.weight", {GlanceLayout::kCells * GlanceLayout::kRanks, g}),
+      MixedTiles(weights.Floats("table.weight",
+                                {AttentionFreeLayout::kCells * AttentionFreeLayout::kRanks, g}),
                  weights.Floats("mix.weight", {g, g}), g, norm);
   for (int i = 0; i + 1 < config.num_hidden_layers; ++i) {
     layers_.push_back({.gate = ReadLinear(weights, fmt::format("gates.{}", i), hidden_, g),
@@ -63,7 +64,7 @@ GlanceModel::GlanceModel(const io::StateDict& weights, const NetConfig& config)
                      nn::Precision::kF32);
 }
 
-size_t GlanceModel::memory_bytes() const {
+size_t AttentionFreeModel::memory_bytes() const {
   size_t bytes = head_.memory_bytes() + begin_.size() * sizeof(float);
   for (const Layer& layer : layers_) {
     bytes += layer.gate.memory_bytes() + layer.up.memory_bytes() + layer.down.memory_bytes();
@@ -71,14 +72,14 @@ size_t GlanceModel::memory_bytes() const {
   return bytes;
 }
 
-void GlanceModel::Norm(const float* x, float* out) const {
-  double squares = GlanceLayout::kFixedSquares;
+void AttentionFreeModel::Norm(const float* x, float* out) const {
+  double squares = AttentionFreeLayout::kFixedSquares;
   for (int64_t i = 0; i < width_; ++i) squares += double{x[i]} * x[i];
   const auto factor = static_cast<float>(1 / std::sqrt(squares / places_ + epsilon_));
   for (int64_t i = 0; i < width_; ++i) out[i] = x[i] * factor;
 }
 
-void GlanceModel::AnswerSome(std::span<const Board> boards, float* logits) const {
+void AttentionFreeModel::AnswerSome(std::span<const Board> boards, float* logits) const {
   const int64_t g = width_;
   const int64_t rows = std::ssize(boards);
   nn::Team alone(1);
@@ -87,10 +88,10 @@ void GlanceModel::AnswerSome(std::span<const Board> boards, float* logits) const
   std::vector<float> gate(static_cast<size_t>(rows * hidden_));
   std::vector<float> up(gate.size());
   for (int64_t row = 0; row < rows; ++row) {
-    for (int cell = 0; cell < GlanceLayout::kCells; ++cell) {
+    for (int cell = 0; cell < AttentionFreeLayout::kCells; ++cell) {
       const int rank = std::min<int>(boards[static_cast<size_t>(row)].Rank(cell),
-                                     static_cast<int>(GlanceLayout::kRanks) - 1);
-      const float* tile = begin_.data() + (cell * GlanceLayout::kRanks + rank) * g;
+                                     static_cast<int>(AttentionFreeLayout::kRanks) - 1);
+      const float* tile = begin_.data() + (cell * AttentionFreeLayout::kRanks + rank) * g;
       float* to = x.data() + row * g;
       for (int64_t i = 0; i < g; ++i) to[i] += tile[i];
     }
@@ -112,7 +113,8 @@ void GlanceModel::AnswerSome(std::span<const Board> boards, float* logits) const
   head_.Run(alone, packed, {.to = logits, .row = answers()});
 }
 
-void GlanceModel::Answer(nn::Team& team, std::span<const Board> boards, float* logits) const {
+void AttentionFreeModel::Answer(nn::Team& team, std::span<const Board> boards,
+                                float* logits) const {
   const int64_t chunks = (std::ssize(boards) + kBoardsOfPass - 1) / kBoardsOfPass;
   team.Run(chunks, [&](int64_t chunk) {
     const auto begin = static_cast<size_t>(chunk * kBoardsOfPass);

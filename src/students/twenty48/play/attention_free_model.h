@@ -1,5 +1,5 @@
-// A network that was taught at a glance (net/glance.h), at play as it is: one row a board instead
-// of the encoder's sixteen, so some fifty times as fast, and the same answers to rounding. Letters:
+// The network without attention (net/attention_free.h) at play: one row a board instead of the
+// encoder's sixteen, so some fifty times as fast, with the encoder's logits to rounding. Letters:
 // B boards, G numbers of a board, F hidden width, A answers.
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace kibitz::twenty48 {
 
-class GlanceModel {
+class AttentionFreeModel {
  public:
   // Throws Error.
-  GlanceModel(const io::StateDict& weights, const NetConfig& config);
+  AttentionFreeModel(const io::StateDict& weights, const NetConfig& config);
 
   int64_t answers() const { return head_.outputs(); }
   size_t memory_bytes() const;

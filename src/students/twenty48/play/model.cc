@@ -36,8 +36,8 @@ void Append(std::vector<float>& to, const std::vector<float>& more) {
 Model::Model(const std::string& path, const ModelOptions& options)
     : config_(ReadConfig(path)), team_(options.threads) {
   const io::StateDict weights = io::StateDict::Read(path);
-  if (HoldsGlance(weights)) {
-    glance_ = std::make_unique<GlanceModel>(weights, config_);
+  if (IsAttentionFree(weights)) {
+    attention_free_ = std::make_unique<AttentionFreeModel>(weights, config_);
     return;
   }
   const int64_t d = config_.hidden_size;
@@ -117,10 +117,12 @@ void Model::ReadHeads(const io::StateDict& weights) {
                       nn::Precision::kF32);
 }
 
-int64_t Model::answers() const { return glance_ ? glance_->answers() : heads_.outputs(); }
+int64_t Model::answers() const {
+  return attention_free_ ? attention_free_->answers() : heads_.outputs();
+}
 
 size_t Model::memory_bytes() const {
-  if (glance_) return glance_->memory_bytes();
+  if (attention_free_) return attention_free_->memory_bytes();
   size_t bytes = heads_.memory_bytes() + static_cast<size_t>(first_.size()) * sizeof(float);
   for (const Layer& layer : layers_) {
     for (const nn::Linear* linear : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
@@ -238,7 +240,7 @@ void Model::ForChunks(std::span<const Board> boards,
 }
 
 void Model::Hidden(std::span<const Board> boards, float* hidden) {
-  CHECK(!glance_);
+  CHECK(!attention_free_);
   const int64_t d = config_.hidden_size;
   ForChunks(boards, [&](std::span<const Board> some, int64_t begin, Workspace& space) {
     RunLayers(some, space);
@@ -250,7 +252,7 @@ void Model::Hidden(std::span<const Board> boards, float* hidden) {
 }
 
 void Model::Answer(std::span<const Board> boards, float* logits) {
-  if (glance_) return glance_->Answer(team_, boards, logits);
+  if (attention_free_) return attention_free_->Answer(team_, boards, logits);
   const int64_t d = config_.hidden_size;
   const auto epsilon = static_cast<float>(config_.layer_norm_eps);
   ForChunks(boards, [&](std::span<const Board> some, int64_t begin, Workspace& space) {

@@ -30,8 +30,9 @@ struct ModelOptions {
 
 class Model {
  public:
-  // A .pt checkpoint, a .safetensors file with config.json beside it, or the folder of both. What
-  // was taught at a glance plays as it is, in f32. Throws Error.
+  // A .pt checkpoint, a .safetensors file with config.json beside it, or the folder of both.
+  // Weights without attention (attention_free_model.h) run in f32 whatever the precision. Throws
+  // Error.
   Model(const std::string& path, const ModelOptions& options);
 
   const NetConfig& config() const { return config_; }
@@ -42,7 +43,7 @@ class Model {
 
   // The heads' logits, (B, A): move by move, bins of a move side by side. One call at a time.
   void Answer(std::span<const Board> boards, float* logits);
-  // After the final norm, (B, 16, D): for tests. Not of what was taught at a glance.
+  // After the final norm, (B, 16, D): for tests. CHECKs that the network has attention.
   void Hidden(std::span<const Board> boards, float* hidden);
 
  private:
@@ -83,10 +84,11 @@ class Model {
 
   NetConfig config_;
   nn::Team team_;
-  std::unique_ptr<GlanceModel> glance_;  // Where the file holds one; then nothing below is used.
-  std::vector<float> tokens_;            // (vocabulary, D)
-  std::vector<float> positions_;         // (16, D)
-  nn::AlignedArray<float> first_;        // (vocabulary, 16, D + 2 kv): the first layer's qkv.
+  std::unique_ptr<AttentionFreeModel>
+      attention_free_;             // Without attention; then nothing below is used.
+  std::vector<float> tokens_;      // (vocabulary, D)
+  std::vector<float> positions_;   // (16, D)
+  nn::AlignedArray<float> first_;  // (vocabulary, 16, D + 2 kv): the first layer's qkv.
   std::vector<Layer> layers_;
   std::vector<float> final_norm_;
   nn::Linear heads_;  // In f32: they are small, and say the last word.
