@@ -21,9 +21,9 @@
 #include "bench/mcts_search.h"
 #include "bench/peak.h"
 #include "nn/conv/residual_net.h"
-#include "nn/kernels/int16_product.h"
+#include "nn/kernels/gemm_tile.h"
+#include "nn/kernels/int16_gemm.h"
 #include "nn/kernels/linear.h"
-#include "nn/kernels/small_product.h"
 #include "tests/support/residual_random.h"
 
 namespace kibitz::bench {
@@ -92,9 +92,14 @@ class DirectConv {
         float* to = y + place * y_row + column;
         for (int64_t i = 0; i < Window(); ++i) {
           const int64_t step = (i / size_ - reach) * kBordered + i % size_ - reach;
-          nn::MultiplyTile(4, {.data = x + (place + step) * x_row, .row = x_row},
-                           weights + i * inputs_ * nn::kTileColumns, nn::kTileColumns, inputs_, to,
-                           y_row, i > 0);
+          nn::GemmTile({.a = {.data = x + (place + step) * x_row, .row = x_row},
+                        .b = weights + i * inputs_ * nn::kTileColumns,
+                        .b_row = nn::kTileColumns,
+                        .c = to,
+                        .c_row = y_row,
+                        .rows = 4,
+                        .depth = inputs_,
+                        .add = i > 0});
         }
         for (int64_t i = 0; i < 4 * nn::kTileColumns; i += nn::kLanes) {
           const int64_t lane = i % nn::kTileColumns;

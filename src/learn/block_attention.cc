@@ -53,6 +53,70 @@ struct HeadPlace {
   int64_t scores;
 };
 
+// dscores = scale * shares * (dshares - sum of shares * dshares), in place of dshares; (S, S).
+void SoftmaxBackward(const float* shares, float* dshares, int64_t s, float scale) {
+  for (int64_t i = 0; i < s; ++i) {
+    float sum = 0;
+    for (int64_t j = 0; j < s; ++j) sum += shares[i * s + j] * dshares[i * s + j];
+    for (int64_t j = 0; j < s; ++j) {
+      dshares[i * s + j] = scale * shares[i * s + j] * (dshares[i * s + j] - sum);
+    }
+  }
+}
+
+// What the backward pass of one query head of one block reads and writes.
+struct HeadData {
+  const float* q;
+  const float* k;
+  const float* v;
+  const float* shares;  // (S, S), after softmax.
+  const float* dout;
+  float* dq;
+  float* dk;  // Added to, as dv.
+  float* dv;
+};
+
+// With P the shares: dV = P^T dO, dP = dO V^T, dS = scale P (dP - sum of P dP), dQ = dS K,
+// dK = dS^T Q. Scratch: transposed (E, S), dscores (S, S).
+void HeadBackward(const Plan& plan, const HeadData& head, float* transposed, float* dscores) {
+  nn::CachedGemm({.a = {.data = head.shares, .row = 1, .column = plan.s},
+                  .b = head.dout,
+                  .b_row = plan.width,
+                  .c = head.dv,
+                  .c_row = plan.kv_width,
+                  .rows = plan.s,
+                  .depth = plan.s,
+                  .columns = plan.e,
+                  .add = true});
+  nn::TransposeInto(head.v, plan.kv_width, transposed, plan.s, plan.e);
+  nn::CachedGemm({.a = {.data = head.dout, .row = plan.width},
+                  .b = transposed,
+                  .b_row = plan.s,
+                  .c = dscores,
+                  .c_row = plan.s,
+                  .rows = plan.s,
+                  .depth = plan.e,
+                  .columns = plan.s});
+  SoftmaxBackward(head.shares, dscores, plan.s, plan.scale);
+  nn::CachedGemm({.a = {.data = dscores, .row = plan.s},
+                  .b = head.k,
+                  .b_row = plan.kv_width,
+                  .c = head.dq,
+                  .c_row = plan.width,
+                  .rows = plan.s,
+                  .depth = plan.s,
+                  .columns = plan.e});
+  nn::CachedGemm({.a = {.data = dscores, .row = 1, .column = plan.s},
+                  .b = head.q,
+                  .b_row = plan.width,
+                  .c = head.dk,
+                  .c_row = plan.kv_width,
+                  .rows = plan.s,
+                  .depth = plan.s,
+                  .columns = plan.e,
+                  .add = true});
+}
+
 struct BlockAttentionFunction : torch::autograd::Function<BlockAttentionFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& q_in, const Tensor& k_in,
                         const Tensor& v_in, int64_t rows, int64_t heads, int64_t kv_heads) {
@@ -64,17 +128,17 @@ struct BlockAttentionFunction : torch::autograd::Function<BlockAttentionFunction
     auto shares =
         torch::empty({plan.blocks, heads, plan.s, plan.s}, q.options());  // After softmax.
     ForEachPiece(plan.blocks, kBlocksOfPiece, [&](int64_t begin, int64_t end) {
-      std::vector<float> turned(static_cast<size_t>(plan.e * plan.s));
+      std::vector<float> transposed(static_cast<size_t>(plan.e * plan.s));
       for (int64_t block = begin; block < end; ++block) {
         for (int64_t kv_head = 0; kv_head < kv_heads; ++kv_head) {
           const HeadPlace kv_place(plan, block, kv_head);
-          nn::TransposeInto(k.data_ptr<float>() + kv_place.kv, plan.kv_width, turned.data(), plan.s,
-                            plan.e);
+          nn::TransposeInto(k.data_ptr<float>() + kv_place.kv, plan.kv_width, transposed.data(),
+                            plan.s, plan.e);
           for (int64_t head = kv_head; head < heads; head += kv_heads) {
             const HeadPlace place(plan, block, head);
             nn::AttendBlock({.q = q.data_ptr<float>() + place.q,
                              .q_row = plan.width,
-                             .k_transposed = turned.data(),
+                             .k_transposed = transposed.data(),
                              .v = v.data_ptr<float>() + place.kv,
                              .v_row = plan.kv_width,
                              .out = out.data_ptr<float>() + place.q,
@@ -89,8 +153,7 @@ struct BlockAttentionFunction : torch::autograd::Function<BlockAttentionFunction
     return out;
   }
 
-  // With P the shares: dV = P^T dO, dP = dO V^T, dS = scale P (dP - sum of P dP), dQ = dS K,
-  // dK = dS^T Q. Query heads of one key head add up.
+  // Query heads of one key head add up.
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
     const Tensor& q = saved[0];
@@ -106,41 +169,25 @@ struct BlockAttentionFunction : torch::autograd::Function<BlockAttentionFunction
     auto dk = torch::zeros_like(k);
     auto dv = torch::zeros_like(v);
     ForEachPiece(plan.blocks, kBlocksOfPiece, [&](int64_t begin, int64_t end) {
-      std::vector<float> turned(static_cast<size_t>(plan.e * plan.s));
+      std::vector<float> transposed(static_cast<size_t>(plan.e * plan.s));
       std::vector<float> dscores(static_cast<size_t>(plan.s * plan.s));
       for (int64_t block = begin; block < end; ++block) {
         for (int64_t head = 0; head < plan.heads; ++head) {
           const HeadPlace place(plan, block, head);
-          const float* share = shares.data_ptr<float>() + place.scores;
-          const float* doutput = dout.data_ptr<float>() + place.q;
-          nn::MultiplySmall({share, 1, plan.s}, doutput, plan.width,
-                            dv.data_ptr<float>() + place.kv, plan.kv_width, plan.s, plan.s, plan.e,
-                            /*add=*/true);
-          nn::TransposeInto(v.data_ptr<float>() + place.kv, plan.kv_width, turned.data(), plan.s,
-                            plan.e);
-          nn::MultiplySmall({doutput, plan.width, 1}, turned.data(), plan.s, dscores.data(), plan.s,
-                            plan.s, plan.e, plan.s, /*add=*/false);
-          BackThroughSoftmax(share, dscores.data(), plan.s, plan.scale);
-          nn::MultiplySmall({dscores.data(), plan.s, 1}, k.data_ptr<float>() + place.kv,
-                            plan.kv_width, dq.data_ptr<float>() + place.q, plan.width, plan.s,
-                            plan.s, plan.e, /*add=*/false);
-          nn::MultiplySmall({dscores.data(), 1, plan.s}, q.data_ptr<float>() + place.q, plan.width,
-                            dk.data_ptr<float>() + place.kv, plan.kv_width, plan.s, plan.s, plan.e,
-                            /*add=*/true);
+          HeadBackward(plan,
+                       {.q = q.data_ptr<float>() + place.q,
+                        .k = k.data_ptr<float>() + place.kv,
+                        .v = v.data_ptr<float>() + place.kv,
+                        .shares = shares.data_ptr<float>() + place.scores,
+                        .dout = dout.data_ptr<float>() + place.q,
+                        .dq = dq.data_ptr<float>() + place.q,
+                        .dk = dk.data_ptr<float>() + place.kv,
+                        .dv = dv.data_ptr<float>() + place.kv},
+                       transposed.data(), dscores.data());
         }
       }
     });
     return {dq, dk, dv, Tensor(), Tensor(), Tensor()};
-  }
-
-  static void BackThroughSoftmax(const float* share, float* dscores, int64_t s, float scale) {
-    for (int64_t i = 0; i < s; ++i) {
-      float sum = 0;
-      for (int64_t j = 0; j < s; ++j) sum += share[i * s + j] * dscores[i * s + j];
-      for (int64_t j = 0; j < s; ++j) {
-        dscores[i * s + j] = scale * share[i * s + j] * (dscores[i * s + j] - sum);
-      }
-    }
   }
 };
 

@@ -8,20 +8,20 @@
 #include "base/check.h"
 #include "learn/parallel.h"
 #include "nn/kernels/aligned.h"
+#include "nn/kernels/gemm_tile.h"
 #include "nn/kernels/lanes.h"
-#include "nn/kernels/small_product.h"
 
 namespace kibitz::learn {
 namespace {
 
 using nn::Exp;
+using nn::GemmTile;
 using nn::kLanes;
 using nn::kTileColumns;
 using nn::kTileRows;
 using nn::Lanes;
 using nn::Larger;
 using nn::Load;
-using nn::MultiplyTile;
 using nn::RoundUp;
 using nn::Spread;
 using nn::Store;
@@ -138,9 +138,13 @@ void MultiplyByPanels(const QueryBlock& block, const float* a, const float* pane
   for (int64_t key = 0; key < block.Keys(block.rows - 1); key += kTileColumns) {
     for (int64_t row = 0; row < block.rows; row += kTileRows) {
       if (key >= block.Keys(row)) continue;
-      MultiplyTile(block.Rows(row), {a + row * sizes.padded, sizes.padded, 1},
-                   panels + key * sizes.padded, kTileColumns, sizes.padded,
-                   scores + row * stride + key, stride, /*add=*/false);
+      GemmTile({.a = {.data = a + row * sizes.padded, .row = sizes.padded},
+                .b = panels + key * sizes.padded,
+                .b_row = kTileColumns,
+                .c = scores + row * stride + key,
+                .c_row = stride,
+                .rows = block.Rows(row),
+                .depth = sizes.padded});
     }
   }
 }
@@ -150,8 +154,13 @@ void MixValues(const QueryBlock& block, const float* weights, int64_t stride, co
                const Sizes& sizes, float* out) {
   for (int64_t e = 0; e < sizes.padded; e += kTileColumns) {
     for (int64_t row = 0; row < block.rows; row += kTileRows) {
-      MultiplyTile(block.Rows(row), {weights + row * stride, stride, 1}, values + e, sizes.padded,
-                   block.Keys(row), out + row * sizes.padded + e, sizes.padded, /*add=*/false);
+      GemmTile({.a = {.data = weights + row * stride, .row = stride},
+                .b = values + e,
+                .b_row = sizes.padded,
+                .c = out + row * sizes.padded + e,
+                .c_row = sizes.padded,
+                .rows = block.Rows(row),
+                .depth = block.Keys(row)});
     }
   }
 }
@@ -165,9 +174,14 @@ void AddTransposed(const QueryBlock& block, const float* weights, int64_t stride
     while (first < block.rows && block.Keys(first) <= key) first += kTileRows;
     if (first >= block.rows) break;
     for (int64_t e = 0; e < sizes.padded; e += kTileColumns) {
-      MultiplyTile(std::min(kTileRows, keys - key), {weights + first * stride + key, 1, stride},
-                   a + first * sizes.padded + e, sizes.padded, block.rows - first,
-                   out + key * sizes.padded + e, sizes.padded, /*add=*/true);
+      GemmTile({.a = {.data = weights + first * stride + key, .row = 1, .column = stride},
+                .b = a + first * sizes.padded + e,
+                .b_row = sizes.padded,
+                .c = out + key * sizes.padded + e,
+                .c_row = sizes.padded,
+                .rows = std::min(kTileRows, keys - key),
+                .depth = block.rows - first,
+                .add = true});
     }
   }
 }

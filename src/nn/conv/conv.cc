@@ -5,8 +5,8 @@
 
 #include "base/check.h"
 #include "nn/conv/winograd.h"
-#include "nn/kernels/int16_product.h"
-#include "nn/kernels/small_product.h"
+#include "nn/kernels/gemm_tile.h"
+#include "nn/kernels/int16_gemm.h"
 
 namespace kibitz::nn {
 namespace {
@@ -34,15 +34,16 @@ void TransformInputs(int64_t positions, const float* x, int64_t row, float* taps
   }
 }
 
-// Rounds `row` numbers to whole ones of at most `most`; returns what one of them stands for.
-float Quantise(const float* numbers, int64_t row, int32_t most, int16_t* to) {
+// Rounds `row` numbers to whole ones of magnitude at most `max`; returns what one of them stands
+// for.
+float Quantise(const float* numbers, int64_t row, int32_t max, int16_t* to) {
   Lanes largest{};
   for (int64_t i = 0; i < row; i += kLanes) {
     const Lanes x = Load(numbers + i);
     largest = Larger(largest, Larger(x, -x));
   }
   largest = Largest(largest);
-  const Lanes factor = largest > 0.0F ? static_cast<float>(most) / largest : Lanes{};
+  const Lanes factor = largest > 0.0F ? static_cast<float>(max) / largest : Lanes{};
   // Added to a number it leaves the nearest whole one in the low bits.
   const Lanes magic = Spread(12582912.0F);
   typedef int16_t Shorts __attribute__((vector_size(kLanes * 2), aligned(2), may_alias));
@@ -50,18 +51,18 @@ float Quantise(const float* numbers, int64_t row, int32_t most, int16_t* to) {
     const auto whole = reinterpret_cast<IntLanes>(Load(numbers + i) * factor + magic);
     *reinterpret_cast<Shorts*>(to + i) = __builtin_convertvector(whole, Shorts);
   }
-  return largest[0] / static_cast<float>(most);
+  return largest[0] / static_cast<float>(max);
 }
 
 // The same with taps as whole numbers, and a scale for each tap of a tile.
-void QuantiseInputs(int64_t positions, const float* x, int64_t row, int32_t most, ConvRoom& room) {
+void QuantiseInputs(int64_t positions, const float* x, int64_t row, int32_t max, ConvRoom& room) {
   room.tile.Reserve(kTaps * row);
   for (int64_t tile = 0; tile < positions * kBoardTiles; ++tile) {
     winograd::TransformTile(x + tile / kBoardTiles * kSquares * row, tile % kBoardTiles, row,
                             room.tile.data());
     for (int64_t tap = 0; tap < kTaps; ++tap) {
       room.scales[tile * kTaps + tap] =
-          Quantise(room.tile.data() + tap * row, row, most,
+          Quantise(room.tile.data() + tap * row, row, max,
                    room.numbers.data() + tile * NumberStep(row) + tap * row);
     }
   }
@@ -87,7 +88,7 @@ Conv::Conv(const ConvWeights& weights, FloatPool& pool, Precision precision)
         inputs_ * outputs_ * weights.size * weights.size);
   CHECK(static_cast<int64_t>(weights.bias.size()) == outputs_);
   if (weights.size == 1) {
-    pointwise_ = Dense({inputs_, outputs_, weights.weight, weights.bias});
+    pointwise_ = CachedLinear({inputs_, outputs_, weights.weight, weights.bias});
   } else {
     FloatPool passing;
     PackTaps(weights, precision == Precision::kF32 ? pool : passing);
@@ -101,16 +102,16 @@ void Conv::PackNumbers(FloatPool& pool) {
   const int64_t columns = PaddedChannels(outputs_);
   auto* packed = reinterpret_cast<int16_t*>(pool.Take(columns * kTaps * depth_ / 2));
   scales_ = AlignedArray<float>(columns * kTaps);
-  const auto most = static_cast<float>(Int16Most(depth_));
+  const auto max = static_cast<float>(Int16Max(depth_));
   for (int64_t i = 0; i < columns * kTaps; ++i) {
     const int64_t panel = i / kTileColumns;  // Taps counted.
     const float* from = taps_ + panel * inputs_ * kTileColumns + i % kTileColumns;
     float size = 0;
     for (int64_t k = 0; k < inputs_; ++k) size = std::max(size, std::fabs(from[k * kTileColumns]));
-    scales_[i] = size / most;
+    scales_[i] = size / max;
     for (int64_t k = 0; k < inputs_ && size > 0; ++k) {
       packed[panel * depth_ * kTileColumns + Int16ColumnPlace(i % kTileColumns, k)] =
-          static_cast<int16_t>(std::lrintf(from[k * kTileColumns] / size * most));
+          static_cast<int16_t>(std::lrintf(from[k * kTileColumns] / size * max));
     }
   }
   numbers_ = packed;
@@ -148,7 +149,11 @@ void Conv::Run(int64_t positions, const float* x, float* y, const ConvFinish& fi
   const int64_t row = PaddedChannels(inputs_);
   if (bias_.size() == 0) {
     CHECK(finish.skip == nullptr);
-    return pointwise_.Run(positions * kSquares, x, row, y, PaddedChannels(outputs_),
+    return pointwise_.Run({.count = positions * kSquares,
+                           .x = x,
+                           .x_row = row,
+                           .y = y,
+                           .y_row = PaddedChannels(outputs_)},
                           finish.activation);
   }
   const int64_t tiles = positions * kBoardTiles;
@@ -162,7 +167,7 @@ void Conv::Run(int64_t positions, const float* x, float* y, const ConvFinish& fi
     room.numbers.Reserve(tiles * NumberStep(row));
     room.scales.Reserve(tiles * kTaps);
     room.sums.Reserve(tiles * kProductStep);
-    QuantiseInputs(positions, x, row, Int16Most(depth_), room);
+    QuantiseInputs(positions, x, row, Int16Max(depth_), room);
   }
   for (int64_t panel = 0; panel * kTileColumns < outputs_; ++panel) {
     for (int64_t line = 0; line < kSide; ++line) {
@@ -180,15 +185,15 @@ void Conv::Run(int64_t positions, const float* x, float* y, const ConvFinish& fi
 
 namespace {
 
-// One tile of a product. Weights come from far: a line of those that are needed next is asked for
-// with each of the first `fetch` steps, so that they arrive while these are used.
+// GemmRows with packed weights and neighbouring columns of `a`. Each of the first `fetch` steps
+// prefetches a cache line of the `next` weights, so that they arrive while these are used.
 template <int64_t kRows>
-inline void MultiplyAndFetch(const Strided& a, const float* b, int64_t depth, const float* next,
-                             int64_t fetch, float* c, int64_t c_row) {
+inline void PrefetchingGemmRows(const Gemm& gemm, const float* next, int64_t fetch) {
   TileSums<kRows> sums;
-  const float* column = a.data;
-  const int64_t a_row = a.row;
-  const float* const last = column + depth;
+  const float* column = gemm.a.data;
+  const int64_t a_row = gemm.a.row;
+  const float* b = gemm.b;
+  const float* const last = column + gemm.depth;
   for (const float* const end = column + fetch; column < end; ++column) {
     __builtin_prefetch(next);
     sums.Add(column, a_row, Load(b), Load(b + kLanes));
@@ -198,7 +203,7 @@ inline void MultiplyAndFetch(const Strided& a, const float* b, int64_t depth, co
   for (; column < last; ++column, b += kTileColumns) {
     sums.Add(column, a_row, Load(b), Load(b + kLanes));
   }
-  sums.Write(c, c_row);
+  sums.Write(gemm.c, gemm.c_row);
 }
 
 // Tiles that go into one product together. Their number is a multiple of 4: what 6 leaves is 2 or
@@ -223,10 +228,17 @@ void Conv::MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& ro
     for (int64_t tile = 0; tile < tiles;) {
       const int64_t rows = RowsOf(tiles - tile);
       const int64_t fetch = std::min(inputs_, inputs_ * rows / tiles + 1);
+      const Gemm gemm = {.a = {.data = a, .row = step},
+                         .b = b,
+                         .b_row = kTileColumns,
+                         .c = c,
+                         .c_row = kProductStep,
+                         .rows = rows,
+                         .depth = inputs_};
       if (rows == kTileRows) {
-        MultiplyAndFetch<kTileRows>({a, step}, b, inputs_, next, fetch, c, kProductStep);
+        PrefetchingGemmRows<kTileRows>(gemm, next, fetch);
       } else {
-        MultiplyAndFetch<4>({a, step}, b, inputs_, next, fetch, c, kProductStep);
+        PrefetchingGemmRows<4>(gemm, next, fetch);
       }
       tile += rows;
       a += rows * step;
@@ -244,22 +256,23 @@ void Conv::MultiplyNumbers(int64_t panel, int64_t line, int64_t tiles, ConvRoom&
   const int64_t lines = size * 2 / static_cast<int64_t>(kCacheLine);
   for (int64_t i = 0; i < kSide; ++i) {
     const int64_t tap = line * kSide + i;
-    Int16Tile tile = {.a = room.numbers.data() + tap * row,
+    Int16Gemm gemm = {.a = room.numbers.data() + tap * row,
                       .a_row = step,
                       .b = numbers_ + (panel * kTaps + tap) * size,
+                      .rows = 0,
                       .depth = depth_,
                       .next = numbers_ + (panel * kTaps + tap + 1) * size,
                       .fetch = 0,
                       .c = room.sums.data() + i * kTileColumns,
                       .c_row = kProductStep};
     for (int64_t done = 0; done < tiles;) {
-      const int64_t rows = RowsOf(tiles - done);
-      tile.fetch = std::min(depth_ / 2, lines * rows / tiles + 1);
-      Int16Product(rows, tile);
-      done += rows;
-      tile.a += rows * step;
-      tile.c += rows * kProductStep;
-      tile.next += tile.fetch * static_cast<int64_t>(kCacheLine / sizeof(int16_t));
+      gemm.rows = RowsOf(tiles - done);
+      gemm.fetch = std::min(depth_ / 2, lines * gemm.rows / tiles + 1);
+      Int16GemmTile(gemm);
+      done += gemm.rows;
+      gemm.a += gemm.rows * step;
+      gemm.c += gemm.rows * kProductStep;
+      gemm.next += gemm.fetch * static_cast<int64_t>(kCacheLine / sizeof(int16_t));
     }
   }
 }

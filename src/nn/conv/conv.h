@@ -16,9 +16,9 @@
 #include <optional>
 #include <vector>
 
-#include "nn/conv/activation.h"
+#include "nn/kernels/activation.h"
 #include "nn/kernels/aligned.h"
-#include "nn/kernels/dense.h"
+#include "nn/kernels/cached_linear.h"
 #include "nn/kernels/precision.h"
 
 namespace kibitz::nn {
@@ -77,7 +77,7 @@ class Conv {
 
   int64_t inputs_ = 0;
   int64_t outputs_ = 0;
-  Dense pointwise_;              // 1x1
+  CachedLinear pointwise_;       // 1x1
   const float* taps_ = nullptr;  // 3x3: (panels, 36, C, kTileColumns), in the pool.
   AlignedArray<float> bias_;     // 3x3: (panels * kTileColumns)
   // kInt8, instead of taps_: whole numbers, and a scale for each column of a tap.

@@ -32,7 +32,7 @@ NormSums SumsOf(const NormRows& norm, const float* x) {
     even += a * a;
     odd += b * b;
   }
-  // Zeros of the padding were counted as -mean.
+  // The padding's zeros were counted as -mean.
   const float beyond = static_cast<float>(norm.size - norm.count) * sums.mean * sums.mean;
   const float variance = std::max(0.0F, Sum(even + odd) - beyond) / static_cast<float>(norm.count);
   sums.factor = 1 / std::sqrt(variance + norm.epsilon);
@@ -54,29 +54,29 @@ void Normalise(const NormRows& norm, const NormSums& sums, const float* x, float
 }
 
 // With h = (x - mean) factor and g = dy weight: dx = factor (g - mean(g) - h mean(g h)); an RMSNorm
-// has no mean to move, so its mean(g) falls away.
-void NormaliseBack(const NormRows& norm, const NormSums& sums, const float* x, const float* dy,
-                   const float* onto, float* dx, const NormGradients& gradients) {
+// subtracts no mean, so it has no mean(g).
+void NormaliseBackward(const NormRows& norm, const NormSums& sums, const NormGradients& gradients) {
+  const auto [x, dy, extra, dx, dweight, dbias] = gradients;
   const Lanes mean = Spread(sums.mean);
   const Lanes factor = Spread(sums.factor);
-  Lanes sum{};
-  Lanes along{};
+  Lanes sum_g{};
+  Lanes sum_gh{};
   for (int64_t i = 0; i < norm.size; i += kLanes) {
     const Lanes h = (Load(x + i) - mean) * factor;
     const Lanes out = Load(dy + i);
     const Lanes g = out * Load(norm.weight + i);
-    sum += g;
-    along += g * h;
-    Store(gradients.weight + i, Load(gradients.weight + i) + out * h);
-    if (norm.bias != nullptr) Store(gradients.bias + i, Load(gradients.bias + i) + out);
+    sum_g += g;
+    sum_gh += g * h;
+    Store(dweight + i, Load(dweight + i) + out * h);
+    if (norm.bias != nullptr) Store(dbias + i, Load(dbias + i) + out);
   }
   const auto count = static_cast<float>(norm.count);
-  const Lanes mean_g = Spread(norm.bias == nullptr ? 0 : Sum(sum) / count);
-  const Lanes mean_gh = Spread(Sum(along) / count);
+  const Lanes mean_g = Spread(norm.bias == nullptr ? 0 : Sum(sum_g) / count);
+  const Lanes mean_gh = Spread(Sum(sum_gh) / count);
   for (int64_t i = 0; i < norm.size; i += kLanes) {
     const Lanes h = (Load(x + i) - mean) * factor;
     Lanes result = factor * (Load(dy + i) * Load(norm.weight + i) - mean_g - h * mean_gh);
-    if (onto != nullptr) result += Load(onto + i);
+    if (extra != nullptr) result += Load(extra + i);
     Store(dx + i, result);
   }
 }

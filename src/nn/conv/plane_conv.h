@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "nn/conv/activation.h"
 #include "nn/conv/conv.h"
+#include "nn/kernels/activation.h"
 #include "nn/kernels/aligned.h"
 
 namespace kibitz::nn {

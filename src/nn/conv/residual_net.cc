@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "base/error.h"
-#include "nn/kernels/int16_product.h"
+#include "nn/kernels/int16_gemm.h"
 #include "nn/kernels/linear.h"
 
 namespace kibitz::nn {
@@ -115,8 +115,10 @@ class Squeeze {
     float* small = means + positions * row_;       // (P, reduced)
     float* factors = small + positions * reduced;  // (P, 2 row)
     for (int64_t p = 0; p < positions; ++p) Mean(y + p * kSquares * row_, means + p * row_);
-    reduce_.Run(positions, means, row_, small, reduced, activation_);
-    expand_.Run(positions, small, reduced, factors, 2 * row_, std::nullopt);
+    reduce_.Run({.count = positions, .x = means, .x_row = row_, .y = small, .y_row = reduced},
+                activation_);
+    expand_.Run({.count = positions, .x = small, .x_row = reduced, .y = factors, .y_row = 2 * row_},
+                std::nullopt);
     for (int64_t p = 0; p < positions; ++p) {
       const int64_t board = p * kSquares * row_;
       float* own = factors + p * 2 * row_;
@@ -168,8 +170,8 @@ class Squeeze {
   int64_t channels_;
   int64_t row_;
   Activation activation_;
-  Dense reduce_;
-  Dense expand_;
+  CachedLinear reduce_;
+  CachedLinear expand_;
 };
 
 struct Block {
@@ -201,7 +203,7 @@ struct ResidualNet::Parts {
   std::optional<Linear> policy_dense;
   Conv value;
   Linear value_hidden;
-  Dense value_out;
+  CachedLinear value_out;
 
   std::vector<Room> rooms;            // For each thread.
   int64_t widest = 0;                 // Channels of any layer, padded.
@@ -303,7 +305,12 @@ void ResidualNet::Parts::FinishValue(Team& team, int64_t positions, float* value
   }
   const int64_t result_row = PaddedChannels(value_out.outputs());
   result.Reserve(positions * result_row);
-  value_out.Run(positions, hidden.data(), row, result.data(), result_row, std::nullopt);
+  value_out.Run({.count = positions,
+                 .x = hidden.data(),
+                 .x_row = row,
+                 .y = result.data(),
+                 .y_row = result_row},
+                std::nullopt);
   for (int64_t p = 0; p < positions; ++p) {
     std::copy_n(result.data() + p * result_row, value_out.outputs(),
                 value_to + p * value_out.outputs());

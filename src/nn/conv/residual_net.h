@@ -12,10 +12,10 @@
 #include <span>
 #include <vector>
 
-#include "nn/conv/activation.h"
 #include "nn/conv/conv.h"
 #include "nn/conv/plane_conv.h"
-#include "nn/kernels/dense.h"
+#include "nn/kernels/activation.h"
+#include "nn/kernels/cached_linear.h"
 #include "nn/kernels/precision.h"
 #include "nn/kernels/team.h"
 

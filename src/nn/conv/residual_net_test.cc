@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "nn/kernels/int16_product.h"
+#include "nn/kernels/int16_gemm.h"
 #include "tests/support/residual_random.h"
 
 namespace kibitz::nn {

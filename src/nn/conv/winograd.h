@@ -29,11 +29,23 @@ inline constexpr float kSum = kA2 + kB2;
 // Which end of a tile's line lies beyond the board, where all is 0.
 enum class Edge { kFirst, kLast };
 
-// Along one line of inputs. beyond == kFirst: d0 is not read; kLast: d5 is not.
-template <Edge kBeyond>
-struct InputLine {
+// The six taps of a line.
+struct TapLine {
   Lanes v0, v1, v2, v3, v4, v5;
 
+  void Write(float* to, int64_t step) const {
+    Store(to, v0);
+    Store(to + step, v1);
+    Store(to + 2 * step, v2);
+    Store(to + 3 * step, v3);
+    Store(to + 4 * step, v4);
+    Store(to + 5 * step, v5);
+  }
+};
+
+// The taps of one line of inputs. kBeyond == kFirst: d0 is not read; kLast: d5 is not.
+template <Edge kBeyond>
+struct InputLine : TapLine {
   // `step`: distance between the numbers; from points to d0.
   InputLine(const float* from, int64_t step) {
     const Lanes d1 = Load(from + step);
@@ -56,17 +68,9 @@ struct InputLine {
     v3 = even_b + odd_b;
     v4 = even_b - odd_b;
   }
-  void Write(float* to, int64_t step) const {
-    Store(to, v0);
-    Store(to + step, v1);
-    Store(to + 2 * step, v2);
-    Store(to + 3 * step, v3);
-    Store(to + 4 * step, v4);
-    Store(to + 5 * step, v5);
-  }
 };
 
-// Along one line of products: four outputs. First along rows, then along columns.
+// The four outputs of one line of products. First along rows, then along columns.
 struct OutputLine {
   Lanes y0, y1, y2, y3;
 

@@ -1,8 +1,8 @@
-// The way back of winograd.h, for training: what gradients of outputs mean for products, and
-// gradients of taps for inputs and weights. Each function here is the transpose of the one it
-// names.
+// The backward pass of winograd.h, for training: from the gradients of outputs to those of
+// products, and from the gradients of taps to those of inputs. Each function XBackward here is the
+// transpose of X there.
 //
-// Letters as there; everything works on kLanes channels at once.
+// Letters as in winograd.h; everything works on kLanes channels at once.
 #pragma once
 
 #include <array>
@@ -13,11 +13,9 @@
 
 namespace kibitz::nn::winograd {
 
-// Of OutputLine: four gradients of outputs to six of products.
-struct OutputLineBack {
-  Lanes m0, m1, m2, m3, m4, m5;
-
-  OutputLineBack(const float* from, int64_t step) {
+// Four gradients of outputs to six of products.
+struct OutputLineBackward : TapLine {
+  OutputLineBackward(const float* from, int64_t step) {
     const Lanes y0 = Load(from);
     const Lanes y1 = Load(from + step);
     const Lanes y2 = Load(from + 2 * step);
@@ -26,42 +24,34 @@ struct OutputLineBack {
     const Lanes odd_a = (y1 + y3 * kA2) * kA;
     const Lanes even_b = y0 + y2 * kB2;
     const Lanes odd_b = (y1 + y3 * kB2) * kB;
-    m0 = y0;
-    m1 = even_a + odd_a;
-    m2 = even_a - odd_a;
-    m3 = even_b + odd_b;
-    m4 = even_b - odd_b;
-    m5 = y3;
-  }
-  void Write(float* to, int64_t step) const {
-    Store(to, m0);
-    Store(to + step, m1);
-    Store(to + 2 * step, m2);
-    Store(to + 3 * step, m3);
-    Store(to + 4 * step, m4);
-    Store(to + 5 * step, m5);
+    v0 = y0;
+    v1 = even_a + odd_a;
+    v2 = even_a - odd_a;
+    v3 = even_b + odd_b;
+    v4 = even_b - odd_b;
+    v5 = y3;
   }
 };
 
-// Of TransformOutput: the gradients of a tile's 4x4 outputs to those of its 36 products. `from` is
-// the tile's first square; squares are `row` floats apart, taps `tap_step`.
-inline void TransformOutputBack(const float* from, int64_t row, float* taps, int64_t tap_step) {
+// The gradients of a tile's 4x4 outputs to those of its 36 products. `from` is the tile's first
+// square; squares are `row` floats apart, taps `tap_step`.
+inline void TransformOutputBackward(const float* from, int64_t row, float* taps, int64_t tap_step) {
   alignas(64) std::array<float, kSide * kOutputSide * kLanes> between;  // (row taps, columns)
   for (int64_t column = 0; column < kOutputSide; ++column) {
-    OutputLineBack(from + column * row, kBoardSide * row)
+    OutputLineBackward(from + column * row, kBoardSide * row)
         .Write(between.data() + column * kLanes, kOutputSide * kLanes);
   }
   for (int64_t i = 0; i < kSide; ++i) {
-    OutputLineBack(between.data() + i * kOutputSide * kLanes, kLanes)
+    OutputLineBackward(between.data() + i * kOutputSide * kLanes, kLanes)
         .Write(taps + i * kSide * tap_step, tap_step);
   }
 }
 
-// Of InputLine, whichever end lies beyond the board: six gradients of taps to six of inputs.
-struct InputLineBack {
+// Six gradients of taps to six of inputs, whichever end of the line lies beyond the board.
+struct InputLineBackward {
   Lanes d0, d1, d2, d3, d4, d5;
 
-  InputLineBack(const float* from, int64_t step) {
+  InputLineBackward(const float* from, int64_t step) {
     const Lanes v0 = Load(from);
     const Lanes v1 = Load(from + step);
     const Lanes v2 = Load(from + 2 * step);
@@ -81,12 +71,12 @@ struct InputLineBack {
   }
 };
 
-// The same for a whole line of the board: eight numbers from the taps of the two tiles that share
+// The same for a whole line of the board: eight gradients from the taps of the two tiles that share
 // it. `first` and `last` point to their taps.
-inline void BoardLineBack(const float* first, const float* last, int64_t step, float* to,
-                          int64_t to_step) {
-  const InputLineBack a(first, step);
-  const InputLineBack b(last, step);
+inline void BoardLineBackward(const float* first, const float* last, int64_t step, float* to,
+                              int64_t to_step) {
+  const InputLineBackward a(first, step);
+  const InputLineBackward b(last, step);
   Store(to, a.d1);
   Store(to + to_step, a.d2);
   Store(to + 2 * to_step, a.d3);
@@ -97,19 +87,19 @@ inline void BoardLineBack(const float* first, const float* last, int64_t step, f
   Store(to + 7 * to_step, b.d4);
 }
 
-// Of TransformInput, for the four tiles of a board at once: `taps` of the first one, the others
-// `tile_step` behind each other, to the board's 64 squares.
-inline void TransformInputBack(const float* taps, int64_t tile_step, int64_t tap_step, float* board,
-                               int64_t row) {
+// The gradients of the taps of a board's four tiles to those of its 64 squares. Tiles are
+// `tile_step` floats apart, taps `tap_step`, squares `row`.
+inline void TransformInputBackward(const float* taps, int64_t tile_step, int64_t tap_step,
+                                   float* board, int64_t row) {
   constexpr int64_t kLine = kBoardSide * kLanes;
   alignas(64) std::array<float, 2 * kSide * kLine> between;  // (2 tiles, row taps, columns)
   for (int64_t i = 0; i < 2 * kSide; ++i) {
     const float* left = taps + i / kSide * 2 * tile_step + i % kSide * kSide * tap_step;
-    BoardLineBack(left, left + tile_step, tap_step, between.data() + i * kLine, kLanes);
+    BoardLineBackward(left, left + tile_step, tap_step, between.data() + i * kLine, kLanes);
   }
   for (int64_t column = 0; column < kBoardSide; ++column) {
     const float* upper = between.data() + column * kLanes;
-    BoardLineBack(upper, upper + kSide * kLine, kLine, board + column * row, kBoardSide * row);
+    BoardLineBackward(upper, upper + kSide * kLine, kLine, board + column * row, kBoardSide * row);
   }
 }
 

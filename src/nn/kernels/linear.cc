@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "nn/kernels/int8_product.h"
-#include "nn/kernels/small_product.h"
+#include "nn/kernels/gemm_tile.h"
+#include "nn/kernels/int8_gemm.h"
 
 namespace kibitz::nn {
 namespace {
@@ -62,34 +62,6 @@ inline void FetchAhead(const void* next, int64_t bytes, int64_t rows, int64_t ro
   const int64_t part = RoundUp(bytes * tile_rows / rows, kLine);
   const char* from = static_cast<const char*>(next) + row / tile_rows * part;
   for (int64_t i = 0; i < part; i += kLine) __builtin_prefetch(from + i);
-}
-
-template <int64_t kRows>
-void FloatTile(const float* a, const float* b, int64_t depth, float* c, bool add) {
-  TileSums<kRows> sums;
-  if (add) sums.Read(c, kTileColumns);
-  for (int64_t k = 0; k < depth; ++k, a += kTileRows, b += kTileColumns) {
-    sums.Add(a, 1, Load(b), Load(b + kLanes));
-  }
-  sums.Write(c, kTileColumns);
-}
-
-void FloatTile(int64_t rows, const float* a, const float* b, int64_t depth, float* c, bool add) {
-  static_assert(kTileRows == 6);
-  switch (rows) {
-    case 1:
-      return FloatTile<1>(a, b, depth, c, add);
-    case 2:
-      return FloatTile<2>(a, b, depth, c, add);
-    case 3:
-      return FloatTile<3>(a, b, depth, c, add);
-    case 4:
-      return FloatTile<4>(a, b, depth, c, add);
-    case 5:
-      return FloatTile<5>(a, b, depth, c, add);
-    default:
-      return FloatTile<6>(a, b, depth, c, add);
-  }
 }
 
 }  // namespace
@@ -318,8 +290,14 @@ void Linear::MultiplyFloats(const PackedRows& x, const Block& block, float* c) c
         const float* a = x.floats_.data() + (block.first_row + row) * inputs_ + k * kTileRows;
         FetchAhead(b + inputs_ * kTileColumns, depth * kTileColumns * 4, block.rows, row,
                    kTileRows);
-        FloatTile(std::min(kTileRows, block.rows - row), a, b, depth,
-                  c + (p * kBlockRows + row) * kTileColumns, k > 0);
+        GemmTile({.a = {.data = a, .row = 1, .column = kTileRows},
+                  .b = b,
+                  .b_row = kTileColumns,
+                  .c = c + (p * kBlockRows + row) * kTileColumns,
+                  .c_row = kTileColumns,
+                  .rows = std::min(kTileRows, block.rows - row),
+                  .depth = depth,
+                  .add = k > 0});
       }
     }
   }
@@ -345,10 +323,13 @@ void Linear::MultiplyInt8(const PackedRows& x, const Block& block, float* c) con
     for (int64_t row = 0; row < block.rows; row += kInt8Rows) {
       FetchAhead(b.numbers + panel_bytes, panel_bytes, block.rows, row, kInt8Rows);
       const int64_t tile_groups = (block.first_row + row) / kInt8Rows * x.groups_;
-      Int8Product(std::min(kInt8Rows, block.rows - row),
-                  {.numbers = x.numbers_.data() + tile_groups * kInt8RowGroupBytes,
-                   .scales = x.scales_.data() + tile_groups * kInt8Rows},
-                  b, groups_, planes_, c + (p * kBlockRows + row) * kInt8Columns);
+      Int8GemmTile({.a = {.numbers = x.numbers_.data() + tile_groups * kInt8RowGroupBytes,
+                          .scales = x.scales_.data() + tile_groups * kInt8Rows},
+                    .b = b,
+                    .rows = std::min(kInt8Rows, block.rows - row),
+                    .groups = groups_,
+                    .planes = planes_,
+                    .c = c + (p * kBlockRows + row) * kInt8Columns});
     }
   }
 }

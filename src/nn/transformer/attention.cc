@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/check.h"
-#include "nn/kernels/small_product.h"
+#include "nn/kernels/gemm_tile.h"
 
 namespace kibitz::nn {
 namespace {
@@ -130,9 +130,13 @@ void Attention::RunChunk(const Request& request, const Chunk& chunk, int64_t hea
   const float* key = cache.Keys(request.layer, head);
   for (int64_t k = 0; k < keys; k += kTileColumns, key += kTileColumns * head_width_) {
     for (int64_t row = 0; row < chunk.count; row += kTileRows) {
-      MultiplyTile(std::min(kTileRows, chunk.count - row),
-                   {.data = queries + row * request.stride, .row = request.stride}, key,
-                   kTileColumns, head_width_, scores + row * keys + k, keys, false);
+      GemmTile({.a = {.data = queries + row * request.stride, .row = request.stride},
+                .b = key,
+                .b_row = kTileColumns,
+                .c = scores + row * keys + k,
+                .c_row = keys,
+                .rows = std::min(kTileRows, chunk.count - row),
+                .depth = head_width_});
     }
   }
 
@@ -148,8 +152,13 @@ void Attention::RunChunk(const Request& request, const Chunk& chunk, int64_t hea
     const int64_t width = std::min(kTileColumns, head_width_ - e);
     for (int64_t row = 0; row < chunk.count; row += kTileRows) {
       const int64_t rows = std::min(kTileRows, chunk.count - row);
-      MultiplyTile(rows, {.data = scores + row * keys, .row = keys}, values + e, padded, chunk.seen,
-                   tile, kTileColumns, false);
+      GemmTile({.a = {.data = scores + row * keys, .row = keys},
+                .b = values + e,
+                .b_row = padded,
+                .c = tile,
+                .c_row = kTileColumns,
+                .rows = rows,
+                .depth = chunk.seen});
       for (int64_t i = 0; i < rows; ++i) {
         std::copy_n(tile + i * kTileColumns, width, out + (row + i) * heads_ * head_width_ + e);
       }

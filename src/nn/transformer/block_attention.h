@@ -7,41 +7,10 @@
 #include <cmath>
 #include <cstdint>
 
+#include "nn/kernels/cached_gemm.h"
 #include "nn/kernels/lanes.h"
-#include "nn/kernels/wide_product.h"
 
 namespace kibitz::nn {
-
-// c = a b, or c += a b. a: (rows, inner); b: (inner, columns), rows b_row apart; c rows c_row
-// apart.
-inline void MultiplySmall(const Strided& a, const float* b, int64_t b_row, float* c, int64_t c_row,
-                          int64_t rows, int64_t inner, int64_t columns, bool add) {
-  const int64_t whole = columns - columns % kLanes;
-  const auto multiply = [&](int64_t from, int64_t count) {
-    MultiplyWide({.a = a,
-                  .b = b + from,
-                  .b_row = b_row,
-                  .c = c + from,
-                  .c_row = c_row,
-                  .rows = rows,
-                  .depth = inner,
-                  .columns = count,
-                  .add = add});
-  };
-  multiply(0, whole);
-  if (whole == columns) return;
-  // The last columns once more with those before them, where that makes a whole vector.
-  if (whole > 0 && !add) return multiply(columns - kLanes, kLanes);
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = whole; j < columns; ++j) {
-      float sum = add ? c[i * c_row + j] : 0;
-      for (int64_t n = 0; n < inner; ++n) {
-        sum += a.data[i * a.row + n * a.column] * b[n * b_row + j];
-      }
-      c[i * c_row + j] = sum;
-    }
-  }
-}
 
 // (rows, columns) with rows from_row apart, to (columns, rows) without gaps.
 inline void TransposeInto(const float* from, int64_t from_row, float* to, int64_t rows,
@@ -54,19 +23,19 @@ inline void TransposeInto(const float* from, int64_t from_row, float* to, int64_
 // The softmax of scale * row, in place.
 inline void SoftmaxRow(float* row, int64_t size, float scale) {
   const int64_t whole = size - size % kLanes;
-  Lanes mosts = Spread(row[0]);
-  for (int64_t i = 0; i < whole; i += kLanes) mosts = Larger(mosts, Load(row + i));
-  float most = row[0];
-  for (int64_t lane = 0; lane < kLanes; ++lane) most = std::max(most, mosts[lane]);
-  for (int64_t i = whole; i < size; ++i) most = std::max(most, row[i]);
+  Lanes maxima = Spread(row[0]);
+  for (int64_t i = 0; i < whole; i += kLanes) maxima = Larger(maxima, Load(row + i));
+  float max = row[0];
+  for (int64_t lane = 0; lane < kLanes; ++lane) max = std::max(max, maxima[lane]);
+  for (int64_t i = whole; i < size; ++i) max = std::max(max, row[i]);
   Lanes sums{};
   for (int64_t i = 0; i < whole; i += kLanes) {
-    const Lanes value = Exp((Load(row + i) - most) * scale);
+    const Lanes value = Exp((Load(row + i) - max) * scale);
     Store(row + i, value);
     sums += value;
   }
   float sum = Sum(sums);
-  for (int64_t i = whole; i < size; ++i) sum += row[i] = std::exp((row[i] - most) * scale);
+  for (int64_t i = whole; i < size; ++i) sum += row[i] = std::exp((row[i] - max) * scale);
   const float factor = 1 / sum;
   for (int64_t i = 0; i < size; ++i) row[i] *= factor;
 }
@@ -85,10 +54,24 @@ struct BlockHead {
 
 // out = softmax(q k / sqrt(E)) v. `shares` gets the softmax, (S, S).
 inline void AttendBlock(const BlockHead& head, int64_t s, int64_t e, float* shares) {
-  MultiplySmall({head.q, head.q_row, 1}, head.k_transposed, s, shares, s, s, e, s, false);
+  CachedGemm({.a = {.data = head.q, .row = head.q_row},
+              .b = head.k_transposed,
+              .b_row = s,
+              .c = shares,
+              .c_row = s,
+              .rows = s,
+              .depth = e,
+              .columns = s});
   const float scale = 1 / std::sqrt(static_cast<float>(e));
   for (int64_t i = 0; i < s; ++i) SoftmaxRow(shares + i * s, s, scale);
-  MultiplySmall({shares, s, 1}, head.v, head.v_row, head.out, head.out_row, s, s, e, false);
+  CachedGemm({.a = {.data = shares, .row = s},
+              .b = head.v,
+              .b_row = head.v_row,
+              .c = head.out,
+              .c_row = head.out_row,
+              .rows = s,
+              .depth = s,
+              .columns = e});
 }
 
 }  // namespace kibitz::nn

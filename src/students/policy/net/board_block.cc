@@ -273,8 +273,12 @@ struct FlattenFunction : torch::autograd::Function<FlattenFunction> {
       ForEachPieceOf(share, boards, [&](int64_t begin, int64_t count) {
         for (int64_t board = begin; board < begin + count; ++board) {
           TurnBack(At(dy, board), x.size(2), channels, turned.data());
-          nn::NormaliseBack(norm, *SumsAt(saved[1], board), At(x, board), turned.data(), nullptr,
-                            At(dx, board), {At(weights, share), At(biases, share)});
+          nn::NormaliseBackward(norm, *SumsAt(saved[1], board),
+                                {.x = At(x, board),
+                                 .dy = turned.data(),
+                                 .dx = At(dx, board),
+                                 .dweight = At(weights, share),
+                                 .dbias = At(biases, share)});
         }
       });
     });

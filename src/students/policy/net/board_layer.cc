@@ -5,8 +5,8 @@
 
 #include "nn/conv/winograd.h"
 #include "nn/conv/winograd_backward.h"
+#include "nn/kernels/cached_gemm.h"
 #include "nn/kernels/gelu.h"
-#include "nn/kernels/wide_product.h"
 
 namespace kibitz::policy {
 namespace {
@@ -159,14 +159,14 @@ void BoardLayer::Forward(int64_t boards, const float* x, nn::NormSums* sums, flo
   }
   const float* products = room.outputs.data_ptr<float>();
   for (int64_t tap = 0; tap < kTaps; ++tap) {
-    nn::MultiplyWide({.a = {room.inputs.data_ptr<float>() + tap * in, TileStep(in)},
-                      .b = taps_.data_ptr<float>() + tap * inputs_ * out,
-                      .b_row = out,
-                      .c = room.outputs.data_ptr<float>() + tap * out,
-                      .c_row = TileStep(out),
-                      .rows = tiles,
-                      .depth = inputs_,
-                      .columns = out});
+    nn::CachedGemm({.a = {room.inputs.data_ptr<float>() + tap * in, TileStep(in)},
+                    .b = taps_.data_ptr<float>() + tap * inputs_ * out,
+                    .b_row = out,
+                    .c = room.outputs.data_ptr<float>() + tap * out,
+                    .c_row = TileStep(out),
+                    .rows = tiles,
+                    .depth = inputs_,
+                    .columns = out});
   }
   for (int64_t tile = 0; tile < tiles; ++tile, products += TileStep(out)) {
     float* to = z + (tile / kBoardTiles * 64 + FirstSquare(tile % kBoardTiles)) * out;
@@ -203,7 +203,7 @@ void BoardLayer::TransformGradients(int64_t board, const BackFrom& from, float* 
   float* taps = room.outputs.data_ptr<float>() + board * kBoardTiles * TileStep(row);
   for (int64_t tile = 0; tile < kBoardTiles; ++tile, taps += TileStep(row)) {
     for (int64_t c = 0; c < row; c += kLanes) {
-      nn::winograd::TransformOutputBack(dz + FirstSquare(tile) * row + c, row, taps + c, row);
+      nn::winograd::TransformOutputBackward(dz + FirstSquare(tile) * row + c, row, taps + c, row);
     }
   }
 }
@@ -216,24 +216,24 @@ void BoardLayer::MultiplyBack(int64_t tiles, bool wants_dx, const LayerShare& sh
   for (int64_t tap = 0; tap < kTaps; ++tap) {
     float* seen = room.inputs.data_ptr<float>() + tap * in;
     const float* felt = room.outputs.data_ptr<float>() + tap * out;
-    nn::MultiplyWide({.a = {seen, 1, TileStep(in)},
-                      .b = felt,
-                      .b_row = TileStep(out),
-                      .c = share.taps + tap * inputs_ * out,
-                      .c_row = out,
-                      .rows = inputs_,
-                      .depth = tiles,
-                      .columns = out,
-                      .add = !share.empty});
+    nn::CachedGemm({.a = {seen, 1, TileStep(in)},
+                    .b = felt,
+                    .b_row = TileStep(out),
+                    .c = share.taps + tap * inputs_ * out,
+                    .c_row = out,
+                    .rows = inputs_,
+                    .depth = tiles,
+                    .columns = out,
+                    .add = !share.empty});
     if (!wants_dx) continue;
-    nn::MultiplyWide({.a = {felt, TileStep(out)},
-                      .b = taps_back_.data_ptr<float>() + tap * outputs_ * in,
-                      .b_row = in,
-                      .c = seen,
-                      .c_row = TileStep(in),
-                      .rows = tiles,
-                      .depth = outputs_,
-                      .columns = in});
+    nn::CachedGemm({.a = {felt, TileStep(out)},
+                    .b = taps_back_.data_ptr<float>() + tap * outputs_ * in,
+                    .b_row = in,
+                    .c = seen,
+                    .c_row = TileStep(in),
+                    .rows = tiles,
+                    .depth = outputs_,
+                    .columns = in});
   }
 }
 
@@ -252,11 +252,15 @@ void BoardLayer::Back(int64_t boards, const BackFrom& from, float* dx, LayerShar
   const float* taps = room.inputs.data_ptr<float>();
   for (int64_t board = 0; board < boards; ++board, taps += kBoardTiles * TileStep(row)) {
     for (int64_t c = 0; c < row; c += kLanes) {
-      nn::winograd::TransformInputBack(taps + c, TileStep(row), row, dnormed + c, row);
+      nn::winograd::TransformInputBackward(taps + c, TileStep(row), row, dnormed + c, row);
     }
-    nn::NormaliseBack(norm_, from.sums[board], from.x + board * size, dnormed,
-                      from.onto == nullptr ? nullptr : from.onto + board * size, dx + board * size,
-                      {share.norm_weight, share.norm_bias});
+    nn::NormaliseBackward(norm_, from.sums[board],
+                          {.x = from.x + board * size,
+                           .dy = dnormed,
+                           .extra = from.onto == nullptr ? nullptr : from.onto + board * size,
+                           .dx = dx + board * size,
+                           .dweight = share.norm_weight,
+                           .dbias = share.norm_bias});
   }
 }
 

@@ -1,8 +1,8 @@
-// The product of quantised matrices, a tile of rows at a time. Numbers have 7 bits: activations
-// 1 to 127 with 64 for zero, weights -63 to 63. So four products fit a 16-bit sum whatever they
-// are, and two of the fast 8-bit multiplications share one widening: about twice the speed of
-// floats on a machine with AVX2. With AVX-512 VNNI one instruction does all of that; the results
-// are the same bits. Each kInt8Group neighbours of a row share a scale.
+// Products of matrices quantised to 7 bits, a tile of rows at a time: activations are 1 to 127 with
+// 64 for zero, weights -63 to 63. Four such products always fit a 16-bit sum, so two of the fast
+// 8-bit multiplications share one widening: about twice the speed of floats with AVX2. With
+// AVX-512 VNNI one instruction does all of that, with bit-identical results. Each kInt8Group
+// neighbours of a row share a scale.
 #pragma once
 
 #include <cstdint>
@@ -32,17 +32,24 @@ struct Int8Panel {
   const int32_t* zeros = nullptr;   // The same: -kInt8Zero times the sum of the column's numbers.
 };
 // Four rows of activations. With two planes, each group of weights meets two groups of these: the
-// coarse part of the numbers and what it leaves.
+// rounded activations and the rounding error.
 struct Int8RowTile {
   const uint8_t* numbers = nullptr;  // kInt8RowGroupBytes for each group.
   const float* scales = nullptr;     // kInt8Rows for each group.
 };
 
-// c = a b for `rows` rows of the tile, kInt8Columns floats each. `groups` counts those of weights.
-void Int8Product(int64_t rows, const Int8RowTile& a, const Int8Panel& b, int64_t groups,
-                 int64_t planes, float* c);
-// The same in plain arithmetic: what it is compared with, and what runs without AVX2.
-void Int8ProductPlain(int64_t rows, const Int8RowTile& a, const Int8Panel& b, int64_t groups,
-                      int64_t planes, float* c);
+// c = a b.
+struct Int8Gemm {
+  Int8RowTile a = {};
+  Int8Panel b = {};
+  int64_t rows = 0;    // Of the tile: 1 to kInt8Rows.
+  int64_t groups = 0;  // Of weights.
+  int64_t planes = 1;  // Of activations.
+  float* c = nullptr;  // (rows, kInt8Columns)
+};
+
+void Int8GemmTile(const Int8Gemm& gemm);
+// The same in plain arithmetic: the reference in tests, and what runs without AVX2.
+void Int8GemmTilePlain(const Int8Gemm& gemm);
 
 }  // namespace kibitz::nn

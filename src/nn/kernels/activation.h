@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "nn/kernels/aligned.h"
+#include "nn/kernels/gemm_tile.h"
 #include "nn/kernels/lanes.h"
-#include "nn/kernels/small_product.h"
 
 namespace kibitz::nn {
 
@@ -21,8 +21,8 @@ inline Lanes Relu(Lanes x) { return Larger(x, Lanes{}); }
 // x tanh(ln(1 + e^x))
 inline Lanes Mish(Lanes x) {
   // With n = e^x (e^x + 2) that is x n / (n + 2); from 20 on it is x.
-  const Lanes most = Spread(20.0F);
-  const Lanes e = Exp(x < most ? x : most);
+  const Lanes max = Spread(20.0F);
+  const Lanes e = Exp(x < max ? x : max);
   const Lanes n = e * (e + 2.0F);
   return x * (n / (n + 2.0F));
 }

@@ -1,4 +1,4 @@
-#include "nn/kernels/int8_product.h"
+#include "nn/kernels/int8_gemm.h"
 
 #include <algorithm>
 
@@ -10,8 +10,8 @@
 
 namespace kibitz::nn {
 
-void Int8ProductPlain(int64_t rows, const Int8RowTile& a, const Int8Panel& b, int64_t groups,
-                      int64_t planes, float* c) {
+void Int8GemmTilePlain(const Int8Gemm& gemm) {
+  const auto& [a, b, rows, groups, planes, c] = gemm;
   std::fill_n(c, rows * kInt8Columns, 0.0F);
   for (int64_t g = 0; g < groups * planes; ++g) {
     const uint8_t* a_group = a.numbers + g * kInt8RowGroupBytes;
@@ -30,11 +30,23 @@ void Int8ProductPlain(int64_t rows, const Int8RowTile& a, const Int8Panel& b, in
   }
 }
 
-#if defined(__AVX512VNNI__)
+#if defined(__AVX2__)
 namespace {
 
-// The sums of kRows rows, one member each: compilers keep members in registers, but not arrays.
-// Numbers by fours take turns with two sums, so that neither waits for its last product.
+// The sums of kRows rows, one member each: compilers keep members in registers, but not always an
+// array.
+template <int64_t kRows>
+struct Sums;
+template <>
+struct Sums<0> {
+  void Start(const int32_t*) {}
+  void Add(const uint8_t*, const int8_t*) {}
+  void Write(const float*, const float*, bool, float*) const {}
+};
+
+#if defined(__AVX512VNNI__)
+
+// Two sums take turns, so that neither waits for its last product.
 template <int64_t kRows>
 struct Sums {
   __m512i even;
@@ -70,17 +82,7 @@ struct Sums {
     return _mm512_set1_epi32(quad);
   }
 };
-template <>
-struct Sums<0> {
-  void Start(const int32_t*) {}
-  void Add(const uint8_t*, const int8_t*) {}
-  void Write(const float*, const float*, bool, float*) const {}
-};
-
-}  // namespace
-#elif defined(__AVX2__)
-namespace {
-
+#else
 inline __m256i LoadBytes(const void* from) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(from));
 }
@@ -98,7 +100,6 @@ inline __m256i AddEight(__m256i sum, __m256i a_low, __m256i b_low, __m256i a_hig
   return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
-// The sums of kRows rows, one member each: compilers keep members in registers, but not arrays.
 template <int64_t kRows>
 struct Sums {
   __m256i left;
@@ -131,22 +132,12 @@ struct Sums {
     next.Write(a_scales + 1, b_scales, add, c + kInt8Columns);
   }
 };
-template <>
-struct Sums<0> {
-  void Start(const int32_t*) {}
-  void Add(const uint8_t*, const int8_t*) {}
-  void Write(const float*, const float*, bool, float*) const {}
-};
-
-}  // namespace
 #endif
 
-#if defined(__AVX2__)
-namespace {
-
 template <int64_t kRows>
-void Product(const Int8RowTile& a, const Int8Panel& b, int64_t groups, int64_t planes, float* c) {
-  constexpr int64_t kStep = 8;  // Numbers of a row in one round of the inner loop.
+void GemmRows(const Int8Gemm& gemm) {
+  const auto [a, b, rows, groups, planes, c] = gemm;
+  constexpr int64_t kStep = 8;  // Numbers of a row in one step of the inner loop.
   for (int64_t g = 0; g < groups * planes; ++g) {
     const int64_t weights = g / planes;
     const uint8_t* a_quad = a.numbers + g * kInt8RowGroupBytes;
@@ -166,25 +157,21 @@ void Product(const Int8RowTile& a, const Int8Panel& b, int64_t groups, int64_t p
 
 }  // namespace
 
-void Int8Product(int64_t rows, const Int8RowTile& a, const Int8Panel& b, int64_t groups,
-                 int64_t planes, float* c) {
+void Int8GemmTile(const Int8Gemm& gemm) {
   static_assert(kInt8Rows == 4 && kInt8Columns == 16);
-  switch (rows) {
+  switch (gemm.rows) {
     case 1:
-      return Product<1>(a, b, groups, planes, c);
+      return GemmRows<1>(gemm);
     case 2:
-      return Product<2>(a, b, groups, planes, c);
+      return GemmRows<2>(gemm);
     case 3:
-      return Product<3>(a, b, groups, planes, c);
+      return GemmRows<3>(gemm);
     default:
-      return Product<4>(a, b, groups, planes, c);
+      return GemmRows<4>(gemm);
   }
 }
 #else
-void Int8Product(int64_t rows, const Int8RowTile& a, const Int8Panel& b, int64_t groups,
-                 int64_t planes, float* c) {
-  Int8ProductPlain(rows, a, b, groups, planes, c);
-}
+void Int8GemmTile(const Int8Gemm& gemm) { Int8GemmTilePlain(gemm); }
 #endif
 
 }  // namespace kibitz::nn

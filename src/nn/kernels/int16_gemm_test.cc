@@ -1,4 +1,4 @@
-#include "nn/kernels/int16_product.h"
+#include "nn/kernels/int16_gemm.h"
 
 #include <gtest/gtest.h>
 
@@ -12,10 +12,10 @@ namespace {
 // Both products of the same random numbers of the largest size; with `extreme` all of that size.
 void ExpectEqual(int64_t rows, int64_t depth, bool extreme) {
   Rng rng({.seed = static_cast<uint64_t>(depth)});
-  const int32_t most = Int16Most(depth);
+  const int32_t max = Int16Max(depth);
   const auto draw = [&] {
-    const auto number = static_cast<int32_t>(rng.Below(static_cast<uint64_t>(2 * most + 1))) - most;
-    return static_cast<int16_t>(extreme ? most : number);
+    const auto number = static_cast<int32_t>(rng.Below(static_cast<uint64_t>(2 * max + 1))) - max;
+    return static_cast<int16_t>(extreme ? max : number);
   };
   const int64_t a_row = depth + 6;
   std::vector<int16_t> a(static_cast<size_t>(rows * a_row));
@@ -24,24 +24,25 @@ void ExpectEqual(int64_t rows, int64_t depth, bool extreme) {
   for (int16_t& number : b) number = draw();
   std::vector<int32_t> fast(static_cast<size_t>(rows * kTileColumns));
   std::vector<int32_t> plain = fast;
-  Int16Tile tile = {.a = a.data(),
+  Int16Gemm gemm = {.a = a.data(),
                     .a_row = a_row,
                     .b = b.data(),
+                    .rows = rows,
                     .depth = depth,
                     .next = b.data(),
                     .fetch = depth / 4,
                     .c = fast.data(),
                     .c_row = kTileColumns};
-  Int16Product(rows, tile);
-  tile.c = plain.data();
-  Int16ProductPlain(rows, tile);
+  Int16GemmTile(gemm);
+  gemm.c = plain.data();
+  Int16GemmTilePlain(gemm);
   EXPECT_EQ(fast, plain) << rows << " rows, depth " << depth;
   if (extreme) {
-    EXPECT_EQ(int64_t{plain[0]}, int64_t{most} * most * depth);  // No overflow.
+    EXPECT_EQ(int64_t{plain[0]}, int64_t{max} * max * depth);  // No overflow.
   }
 }
 
-TEST(Int16Product, EqualsThePlainOne) {
+TEST(Int16GemmTest, EqualsThePlainOne) {
   for (const int64_t rows : {4, 6}) {
     for (const int64_t depth : {2, 8, 64, 130, 512}) {
       ExpectEqual(rows, depth, false);

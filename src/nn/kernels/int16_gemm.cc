@@ -1,4 +1,4 @@
-#include "nn/kernels/int16_product.h"
+#include "nn/kernels/int16_gemm.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,20 +13,20 @@
 
 namespace kibitz::nn {
 
-int32_t Int16Most(int64_t depth) {
-  const auto most = static_cast<int32_t>(std::sqrt(
+int32_t Int16Max(int64_t depth) {
+  const auto max = static_cast<int32_t>(std::sqrt(
       static_cast<double>(std::numeric_limits<int32_t>::max()) / static_cast<double>(depth)));
-  return std::min<int32_t>(most, std::numeric_limits<int16_t>::max());
+  return std::min<int32_t>(max, std::numeric_limits<int16_t>::max());
 }
 
-void Int16ProductPlain(int64_t rows, const Int16Tile& tile) {
-  for (int64_t row = 0; row < rows; ++row) {
+void Int16GemmTilePlain(const Int16Gemm& gemm) {
+  for (int64_t row = 0; row < gemm.rows; ++row) {
     for (int64_t column = 0; column < kTileColumns; ++column) {
       int32_t sum = 0;
-      for (int64_t k = 0; k < tile.depth; ++k) {
-        sum += tile.a[row * tile.a_row + k] * tile.b[Int16ColumnPlace(column, k)];
+      for (int64_t k = 0; k < gemm.depth; ++k) {
+        sum += gemm.a[row * gemm.a_row + k] * gemm.b[Int16ColumnPlace(column, k)];
       }
-      tile.c[row * tile.c_row + column] = sum;
+      gemm.c[row * gemm.c_row + column] = sum;
     }
   }
 }
@@ -68,7 +68,7 @@ struct PairSums<0> {
   void Write(int32_t*, int64_t) const {}
 };
 
-// One pair of each row and column; a and b go on to the next.
+// One pair of each row and column; advances a and b to the next.
 template <int64_t kRows>
 inline void AddPair(const int16_t*& a, int64_t a_row, const int16_t*& b, PairSums<kRows>& sums) {
   __m256i left = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b));
@@ -81,33 +81,33 @@ inline void AddPair(const int16_t*& a, int64_t a_row, const int16_t*& b, PairSum
 }
 
 template <int64_t kRows>
-void Product(const Int16Tile& tile, int64_t column) {
+void GemmRows(const Int16Gemm& gemm, int64_t column) {
   PairSums<kRows> sums;
-  const int16_t* a = tile.a;
-  const int16_t* b = tile.b + column * 2;
-  const int16_t* next = tile.next;
-  const int64_t a_row = tile.a_row;
-  const int16_t* const last = a + tile.depth;
-  for (const int16_t* const end = a + 2 * tile.fetch; a < end;) {
+  const int16_t* a = gemm.a;
+  const int16_t* b = gemm.b + column * 2;
+  const int16_t* next = gemm.next;
+  const int64_t a_row = gemm.a_row;
+  const int16_t* const last = a + gemm.depth;
+  for (const int16_t* const end = a + 2 * gemm.fetch; a < end;) {
     __builtin_prefetch(next);
     next += kCacheLine / sizeof(int16_t);
     AddPair(a, a_row, b, sums);
   }
   while (a < last) AddPair(a, a_row, b, sums);
-  sums.Write(tile.c + column, tile.c_row);
+  sums.Write(gemm.c + column, gemm.c_row);
 }
 
 }  // namespace
 
-void Int16Product(int64_t rows, const Int16Tile& tile) {
+void Int16GemmTile(const Int16Gemm& gemm) {
   static_assert(kTileColumns % kHalf == 0 && kTileRows == 6);
-  CHECK(rows == 4 || rows == 6);
+  CHECK(gemm.rows == 4 || gemm.rows == 6);
   for (int64_t column = 0; column < kTileColumns; column += kHalf) {
-    rows == 6 ? Product<6>(tile, column) : Product<4>(tile, column);
+    gemm.rows == 6 ? GemmRows<6>(gemm, column) : GemmRows<4>(gemm, column);
   }
 }
 #else
-void Int16Product(int64_t rows, const Int16Tile& tile) { Int16ProductPlain(rows, tile); }
+void Int16GemmTile(const Int16Gemm& gemm) { Int16GemmTilePlain(gemm); }
 #endif
 
 }  // namespace kibitz::nn

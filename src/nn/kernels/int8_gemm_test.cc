@@ -1,4 +1,4 @@
-#include "nn/kernels/int8_product.h"
+#include "nn/kernels/int8_gemm.h"
 
 #include <gtest/gtest.h>
 
@@ -37,18 +37,21 @@ Numbers Make(int64_t groups, int64_t planes, const std::function<int()>& row,
 }
 
 std::array<float, kInt8Rows * kInt8Columns> Multiply(const Numbers& numbers, int64_t rows,
-                                                     decltype(Int8Product)* product) {
+                                                     decltype(Int8GemmTile)* gemm_tile) {
   std::array<float, kInt8Rows * kInt8Columns> out;
   out.fill(-1);
-  product(rows, {.numbers = numbers.rows.data(), .scales = numbers.row_scales.data()},
-          {.numbers = numbers.columns.data(),
-           .scales = numbers.column_scales.data(),
-           .zeros = numbers.zeros.data()},
-          numbers.groups, numbers.planes, out.data());
+  gemm_tile({.a = {.numbers = numbers.rows.data(), .scales = numbers.row_scales.data()},
+             .b = {.numbers = numbers.columns.data(),
+                   .scales = numbers.column_scales.data(),
+                   .zeros = numbers.zeros.data()},
+             .rows = rows,
+             .groups = numbers.groups,
+             .planes = numbers.planes,
+             .c = out.data()});
   return out;
 }
 
-TEST(Int8ProductTest, EqualsPlainArithmetic) {
+TEST(Int8GemmTest, EqualsPlainArithmetic) {
   Rng rng({.seed = 1});
   const auto any_row = [&] { return 1 + static_cast<int>(rng.Below(127)); };
   const auto any_column = [&] { return static_cast<int>(rng.Below(127)) - 63; };
@@ -56,16 +59,16 @@ TEST(Int8ProductTest, EqualsPlainArithmetic) {
     for (int64_t planes : {1, 2}) {
       Numbers numbers = Make(3, planes, any_row, any_column);
       for (auto& zero : numbers.zeros) zero = static_cast<int32_t>(rng.Below(9999)) - 5000;
-      EXPECT_EQ(Multiply(numbers, rows, Int8Product), Multiply(numbers, rows, Int8ProductPlain));
+      EXPECT_EQ(Multiply(numbers, rows, Int8GemmTile), Multiply(numbers, rows, Int8GemmTilePlain));
     }
   }
 }
 
-TEST(Int8ProductTest, NoSumOverflows) {
+TEST(Int8GemmTest, NoSumOverflows) {
   for (int column : {kInt8Max, -kInt8Max}) {
     const Numbers numbers = Make(
         2, 1, [] { return 127; }, [=] { return column; });
-    const auto found = Multiply(numbers, kInt8Rows, Int8Product);
+    const auto found = Multiply(numbers, kInt8Rows, Int8GemmTile);
     for (float x : found) EXPECT_EQ(x, static_cast<float>(2 * kInt8Group * 127 * column));
   }
 }

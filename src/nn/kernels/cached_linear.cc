@@ -1,13 +1,13 @@
-#include "nn/kernels/dense.h"
+#include "nn/kernels/cached_linear.h"
 
 #include <algorithm>
 
 #include "base/check.h"
-#include "nn/kernels/small_product.h"
+#include "nn/kernels/gemm_tile.h"
 
 namespace kibitz::nn {
 
-Dense::Dense(const DenseWeights& weights)
+CachedLinear::CachedLinear(const DenseWeights& weights)
     : inputs_(weights.inputs),
       outputs_(weights.outputs),
       weight_(PaddedChannels(weights.outputs) * weights.inputs),
@@ -22,22 +22,25 @@ Dense::Dense(const DenseWeights& weights)
   std::copy(weights.bias.begin(), weights.bias.end(), bias_.data());
 }
 
-size_t Dense::memory_bytes() const {
+size_t CachedLinear::memory_bytes() const {
   return static_cast<size_t>(weight_.size() + bias_.size()) * sizeof(float);
 }
 
-void Dense::Run(int64_t rows, const float* x, int64_t x_row, float* y, int64_t y_row,
-                std::optional<Activation> activation) const {
+void CachedLinear::Run(const Rows& rows, std::optional<Activation> activation) const {
   for (int64_t column = 0; column < outputs_; column += kTileColumns) {
-    const float* b = weight_.data() + column * inputs_;
     const Lanes left = Load(bias_.data() + column);
     const Lanes right = Load(bias_.data() + column + kLanes);
-    for (int64_t row = 0; row < rows; row += kTileRows) {
-      const int64_t count = std::min(kTileRows, rows - row);
-      float* c = y + row * y_row + column;
-      MultiplyTile(count, {.data = x + row * x_row, .row = x_row}, b, kTileColumns, inputs_, c,
-                   y_row, false);
-      for (int64_t i = 0; i < count; ++i, c += y_row) {
+    for (int64_t row = 0; row < rows.count; row += kTileRows) {
+      const int64_t count = std::min(kTileRows, rows.count - row);
+      float* c = rows.y + row * rows.y_row + column;
+      GemmTile({.a = {.data = rows.x + row * rows.x_row, .row = rows.x_row},
+                .b = weight_.data() + column * inputs_,
+                .b_row = kTileColumns,
+                .c = c,
+                .c_row = rows.y_row,
+                .rows = count,
+                .depth = inputs_});
+      for (int64_t i = 0; i < count; ++i, c += rows.y_row) {
         Store(c, Apply(activation, Load(c) + left));
         Store(c + kLanes, Apply(activation, Load(c + kLanes) + right));
       }
