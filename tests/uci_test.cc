@@ -94,7 +94,7 @@ TEST(UciTest, Conversations) {
       < id name Kibitz
       < id author
       < option name Model type string default /
-      < option name Mode type combo default think var think var policy
+      < option name Mode type combo default think var think var instinct
       < option name Temperature type string default 0
       < option name MaxVariations type spin
       < option name MaxDepth type spin
@@ -164,7 +164,7 @@ TEST(UciTest, Conversations) {
       < bestmove
       ! bestmove)",
       R"(
-      > setoption name Mode value policy
+      > setoption name Mode value instinct
       > setoption name MultiPV value 3
       > setoption name UCI_ShowWDL value true
       > go
@@ -262,7 +262,7 @@ TEST(UciTest, AFileThatIsNoModelIsTold) {
 }
 
 TEST(UciTest, PolicyIsADistributionOverTheLegalMoves) {
-  Talk talk({kProgram, "uci", "--model", Model(), "--mode", "policy"});
+  Talk talk({kProgram, "uci", "--model", Model(), "--mode", "instinct"});
   talk.Say("setoption name MultiPV value 500");
   talk.Say("position fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq -");
   talk.Say("go");

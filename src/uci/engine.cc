@@ -13,7 +13,8 @@ constexpr std::string_view kHelp =
     R"(This is a chess engine: it talks to chess programs in the language UCI. By hand:
   position startpos moves e2e4     set up a position, also 'position fen FEN'
   go                               think and play; also 'go movetime 500', 'go infinite' and 'stop'
-  setoption name Mode value policy play at first sight; 'uci' lists every option
+  setoption name Mode value instinct
+                                   play without variations; 'uci' lists every option
   d                                show the board
   quit)";
 

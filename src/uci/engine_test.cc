@@ -265,7 +265,7 @@ TEST(EngineTest, ShowsAsManyLinesAsAsked) {
 
 TEST(EngineTest, PlaysAtFirstSight) {
   Conversation talk;
-  talk.Say({"setoption name Mode value policy", "setoption name MultiPV value 3", "go"});
+  talk.Say({"setoption name Mode value instinct", "setoption name MultiPV value 3", "go"});
   EXPECT_EQ(talk.Await("bestmove"), Instinct(Board()));
   const auto lines = talk.Take();
   ASSERT_EQ(lines.size(), 7U);
@@ -287,7 +287,7 @@ TEST(EngineTest, AnswersWithoutANetwork) {
 }
 
 TEST(EngineTest, AnswersWhenTheNetworkFails) {
-  for (const char* mode : {"think", "policy"}) {
+  for (const char* mode : {"think", "instinct"}) {
     Conversation talk({.fails = true});
     talk.Say({std::string("setoption name Mode value ") + mode, "go"});
     EXPECT_EQ(talk.Await("info string the"), "info string the network is on strike and says so");
@@ -330,7 +330,7 @@ TEST(EngineTest, StopCutsAThought) {
   talk.Say("stop");
   EXPECT_THAT(talk.Await("bestmove", kSoon), StartsWith(Instinct(Board())));
   Conversation policy({.root = milliseconds(60000)});
-  policy.Say({"setoption name Mode value policy", "isready", "go infinite"});
+  policy.Say({"setoption name Mode value instinct", "isready", "go infinite"});
   policy.Await("readyok");
   policy.Say("stop");
   EXPECT_EQ(policy.Await("bestmove", kSoon), Blind(Board()));
@@ -491,7 +491,7 @@ TEST(EngineTest, SettingsWaitForTheNextGo) {
   Conversation talk({.node = milliseconds(60000)});
   talk.Say("go infinite");
   talk.Await("info depth");
-  talk.Say({"position startpos moves e2e4", "setoption name Mode value policy", "stop"});
+  talk.Say({"position startpos moves e2e4", "setoption name Mode value instinct", "stop"});
   EXPECT_THAT(talk.Await("bestmove", kSoon), StartsWith(Instinct(Board())));
   talk.Take();
   talk.Say("go");

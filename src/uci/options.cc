@@ -17,7 +17,7 @@ constexpr int kMaxHeads = 1024;
 constexpr double kHighestTemperature = 10;
 
 std::vector<std::pair<std::string, Mode>> Modes() {
-  return {{"think", Mode::kThink}, {"policy", Mode::kPolicy}};
+  return {{"think", Mode::kThink}, {"instinct", Mode::kInstinct}};
 }
 
 std::vector<std::pair<std::string, nn::Precision>> Precisions() {
@@ -119,7 +119,8 @@ std::vector<Entry> Entries(EngineOptions& options) {
 
 Fields FieldsOf(EngineOptions& options) {
   Fields fields;
-  fields.AddChoice("mode", options.mode, "write variations first, or play at first sight", Modes());
+  fields.AddChoice("mode", options.mode, "write variations first, or play the policy head's move",
+                   Modes());
   fields.Add("temperature", options.temperature, "of the move played; 0: the most likely one",
              {.min = 0, .max = kHighestTemperature});
   fields.Add("max_variations", options.max_variations, "at most so many; 0: as the network likes",

@@ -1,7 +1,8 @@
-// What a user can set, as flags of the command and as UCI options in the chess program.
+// The engine's options, as flags of the command and as UCI options in the chess program.
 //
-//   for (const std::string& line : OptionLines(options)) Say(line);   // "option name Mode type
-//   ..." if (std::string reason = SetOption(options, "Mode", "policy"); !reason.empty()) ...
+//   EngineOptions options;
+//   for (const std::string& line : OptionLines(options)) fmt::print("{}\n", line);
+//   const std::string problem = SetOption(options, "Mode", "instinct");  // "" when it was set.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@
 namespace kibitz::uci {
 
 enum class Mode : uint8_t {
-  kThink,   // Variations, then a move.
-  kPolicy,  // The move it likes at first sight.
+  kThink,     // Writes variations, then a move.
+  kInstinct,  // The policy head's move, without variations.
 };
 
 struct EngineOptions {

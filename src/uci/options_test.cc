@@ -16,7 +16,7 @@ TEST(UciOptionsTest, DeclaresThemWithTheirPresentValues) {
   options.threads = 3;
   const auto lines = OptionLines(options);
   for (const char* expected : {"option name Model type string default a b.pt",
-                               "option name Mode type combo default think var think var policy",
+                               "option name Mode type combo default think var think var instinct",
                                "option name Temperature type string default 0.5",
                                "option name MaxVariations type spin default 0 min 0 max 100",
                                "option name MaxDepth type spin default 0 min 0 max 100",
@@ -34,8 +34,8 @@ TEST(UciOptionsTest, DeclaresThemWithTheirPresentValues) {
 
 TEST(UciOptionsTest, SetsAndRefuses) {
   EngineOptions options;
-  EXPECT_EQ(SetOption(options, "mode", "Policy"), "");
-  EXPECT_EQ(options.mode, Mode::kPolicy);
+  EXPECT_EQ(SetOption(options, "mode", "Instinct"), "");
+  EXPECT_EQ(options.mode, Mode::kInstinct);
   EXPECT_EQ(SetOption(options, "PRECISION", "int8"), "");
   EXPECT_EQ(options.precision, nn::Precision::kInt8);
   EXPECT_EQ(SetOption(options, "UCI_ShowWDL", "true"), "");
@@ -48,7 +48,8 @@ TEST(UciOptionsTest, SetsAndRefuses) {
   EXPECT_EQ(options.model, "");
   EXPECT_EQ(SetOption(options, "Hash", "1024"), "");
 
-  EXPECT_THAT(SetOption(options, "Mode", "guess"), HasSubstr("expected think or policy"));
+  EXPECT_THAT(SetOption(options, "Mode", "guess"), HasSubstr("expected think or instinct"));
+  EXPECT_THAT(SetOption(options, "Mode", "policy"), HasSubstr("expected think or instinct"));
   EXPECT_THAT(SetOption(options, "MultiPV", "0"), HasSubstr("from 1 to 500"));
   EXPECT_THAT(SetOption(options, "MultiPV", ""), HasSubstr("whole number"));
   for (const char* bad : {"nan", "-1", "11", "x", ""}) {

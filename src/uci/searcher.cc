@@ -246,9 +246,9 @@ void Searcher::Run(Search& search) {
       output_.Say(board.InCheck() ? "info depth 0 score mate 0" : "info depth 0 score cp 0");
     } else if (IsWanted(search)) {
       Thinker& thinker = Loaded(ChoiceOf(search.request.options));
-      const bool policy = search.request.options.mode == Mode::kPolicy;
+      const bool instinct = search.request.options.mode == Mode::kInstinct;
       if (BeginThinking(search)) {
-        lines = policy ? Predict(thinker, search) : Think(thinker, search);
+        lines = instinct ? Predict(thinker, search) : Think(thinker, search);
       }
     }
   } catch (const std::exception& error) {
