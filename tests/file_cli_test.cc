@@ -13,6 +13,8 @@
 #include "io/runs/tensorboard.h"
 #include "io/tables/parquet.h"
 #include "io/tables/sqlite.h"
+#include "io/weights/safetensors.h"
+#include "io/weights/torch_file.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz {
@@ -127,6 +129,31 @@ TEST_F(FileCliTest, ShowsDatabasesEventsTextAndDocuments) {
   EXPECT_EQ(Shown(folder_.File("a.txt"))["lines"], 2);
   WriteFileAtomically(folder_.File("a.json"), "{\"a\": [1,\n2]}");
   EXPECT_EQ(Shown(folder_.File("a.json"))["items"][0]["name"], "a");
+}
+
+// People see long values cut; programs get them whole, so that JSON within metadata parses.
+TEST_F(FileCliTest, JsonCutsNothing) {
+  const std::string config = json{{"name", std::string(1000, 'x')}, {"layers", 3}}.dump();
+  const std::string path = folder_.File("model.safetensors");
+  io::WriteSafetensors(path, {.tensors = {}, .metadata = {{"config", config}}});
+  EXPECT_EQ(Shown(path)["metadata"]["config"], config);
+  EXPECT_THAT(File({"show", path}).out, HasSubstr("xxx..."));
+
+  io::WritePt(folder_.File("run.pt"),
+              io::Value::Dict({{io::Value::String("config"), io::Value::String(config)},
+                               {io::Value::String("step"), io::Value::Int(7)}}));
+  const json values = Shown(folder_.File("run.pt"))["values"];
+  EXPECT_EQ(values[0]["value"], config);
+  EXPECT_EQ(values[1]["value"], 7);
+
+  const json list(2000, 5);
+  WriteFileAtomically(folder_.File("a.json"), json{{"list", list}}.dump());
+  EXPECT_EQ(Shown(folder_.File("a.json"))["items"][0]["value"], list);
+  WriteFileAtomically(folder_.File("a.jsonl"), json{{"list", list}}.dump() + "\n");
+  EXPECT_EQ(Shown(folder_.File("a.jsonl"))["first_rows"][0]["list"], list);
+  const std::string line(100'000, 'y');
+  WriteFileAtomically(folder_.File("a.txt"), line + "\n");
+  EXPECT_EQ(Shown(folder_.File("a.txt"))["first_rows"][0], line);
 }
 
 // Whatever the folders hold in formats we know opens and shows, whole.

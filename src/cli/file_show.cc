@@ -16,6 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr size_t kLongestList = 24;  // That people are shown; programs get everything.
+
 struct FileShowOptions {
   std::vector<std::string> paths;
   int rows = 3;
@@ -91,11 +93,13 @@ int Run(const FileShowOptions& options, const Context& context) {
     const auto size =
         std::filesystem::is_regular_file(path, error) ? std::filesystem::file_size(path, error) : 0;
     Progress progress("bytes", size);
-    const io::FileReport report = io::InspectFile(
-        path, {.rows = static_cast<size_t>(options.rows), .on_bytes = [&](uint64_t bytes) {
-                 ThrowIfInterrupted();
-                 progress.Add(bytes - std::min(bytes, progress.done()));
-               }});
+    const io::FileReport report =
+        io::InspectFile(path, {.rows = static_cast<size_t>(options.rows),
+                               .cut = context.json ? 0 : kLongestList,
+                               .on_bytes = [&](uint64_t bytes) {
+                                 ThrowIfInterrupted();
+                                 progress.Add(bytes - std::min(bytes, progress.done()));
+                               }});
     if (context.json) {
       PrintJson(report.ToTree());
       continue;

@@ -30,9 +30,11 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kHeadBytes = 4096;
 constexpr uint64_t kMaxJsonBytes = 64 << 20;
 
+// At most `limit` bytes, whole characters, and a mark; 0 cuts nothing.
 std::string CutText(std::string text, size_t limit) {
-  if (text.size() > limit) text = text.substr(0, limit) + "...";
-  return text;
+  if (limit == 0 || text.size() <= limit) return text;
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xc0) == 0x80) --limit;
+  return text.substr(0, limit) + "...";
 }
 
 // A number that JSON can hold; NaN and infinities as text.
@@ -86,14 +88,15 @@ Json ElementTree(DType type, const std::byte* bytes) {
   return {};
 }
 
-// Up to `cut` elements as a flat list, or one as itself.
+// Up to `cut` elements (0: all) as a flat list, or one as itself.
 Json ElementsTree(DType type, const std::byte* bytes, uint64_t count, bool scalar, size_t cut) {
   if (scalar) return ElementTree(type, bytes);
   Json list = Json::array();
-  for (uint64_t i = 0; i < std::min<uint64_t>(count, cut); ++i) {
+  const uint64_t shown = cut == 0 ? count : std::min<uint64_t>(count, cut);
+  for (uint64_t i = 0; i < shown; ++i) {
     list.push_back(ElementTree(type, bytes + i * SizeOf(type)));
   }
-  if (count > cut) list.push_back("...");
+  if (count > shown) list.push_back("...");
   return list;
 }
 
@@ -203,20 +206,36 @@ std::string KeyText(const Value& key) {
   return Describe(key);
 }
 
+// A leaf that is no tensor: JSON's own kinds as they are, others as a description.
+Json LeafTree(const Value& value, size_t limit) {
+  switch (value.kind()) {
+    case Value::Kind::kBool:
+      return value.AsBool();
+    case Value::Kind::kInt:
+      return value.AsInt();
+    case Value::Kind::kFloat:
+      return NumberTree(value.AsDouble());
+    case Value::Kind::kString:
+      return CutText(value.AsText(), limit);
+    default:
+      return CutText(Describe(value), limit);
+  }
+}
+
 // Every leaf of the tree with its path; a container only where it is empty.
-void AddValues(const Value& value, const std::string& path, FileReport& report,
-               uint64_t& parameters) {
+void AddValues(const Value& value, const std::string& path, const InspectOptions& options,
+               FileReport& report, uint64_t& parameters) {
   auto below = [&](const std::string& step) { return path.empty() ? step : path + "." + step; };
   if (value.Is(Value::Kind::kDict) && !value.pairs().empty()) {
     for (const auto& [key, item] : value.pairs()) {
-      AddValues(item, below(KeyText(key)), report, parameters);
+      AddValues(item, below(KeyText(key)), options, report, parameters);
     }
     return;
   }
   const bool list = value.Is(Value::Kind::kList) || value.Is(Value::Kind::kTuple);
   if (list && !value.items().empty()) {
     for (size_t i = 0; i < value.items().size(); ++i) {
-      AddValues(value.items()[i], below(std::to_string(i)), report, parameters);
+      AddValues(value.items()[i], below(std::to_string(i)), options, report, parameters);
     }
     return;
   }
@@ -229,18 +248,18 @@ void AddValues(const Value& value, const std::string& path, FileReport& report,
   } else {
     part["dtype"] = nullptr;
     part["shape"] = nullptr;
-    part["value"] = CutText(Describe(value), 200);
+    part["value"] = LeafTree(value, 10 * options.cut);
   }
   report.parts.push_back(std::move(part));
 }
 
-FileReport InspectPt(const std::string& path) {
+FileReport InspectPt(const std::string& path, const InspectOptions& options) {
   const Value root = ReadPt(path);
   FileReport report;
   report.format = "pt";
   report.parts_name = "values";
   uint64_t elements = 0;
-  AddValues(root, "", report, elements);
+  AddValues(root, "", options, report, elements);
   const auto tensors = std::count_if(report.parts.begin(), report.parts.end(),
                                      [](const Json& part) { return !part["dtype"].is_null(); });
   report.facts["root"] = Describe(root);
@@ -381,10 +400,9 @@ FileReport InspectJson(const std::string& path, const InspectOptions& options) {
   report.facts["item_count"] = tree.size();
   report.parts_name = "items";
   for (const auto& [key, value] : tree.items()) {
-    if (report.parts.size() == 1000) break;
-    report.parts.push_back({{"name", key},
-                            {"type", value.type_name()},
-                            {"value", CutText(value.dump(), 10 * options.cut)}});
+    Json shown = options.cut == 0 ? value : Json(CutText(value.dump(), 10 * options.cut));
+    report.parts.push_back(
+        {{"name", key}, {"type", value.type_name()}, {"value", std::move(shown)}});
   }
   return report;
 }
@@ -398,13 +416,17 @@ FileReport InspectBytes(const std::string& path, const InspectOptions& options) 
   uint64_t lines = 0;
   bool text = true;
   std::string head;
+  size_t head_lines = 0;
   for (size_t count = source->Read(buffer.data(), buffer.size()); count > 0;
        count = source->Read(buffer.data(), buffer.size())) {
     bytes += count;
     const std::string_view some(buffer.data(), count);
     lines += static_cast<uint64_t>(std::count(some.begin(), some.end(), '\n'));
     text = text && some.find('\0') == std::string_view::npos;
-    if (head.size() < kHeadBytes) head += some.substr(0, kHeadBytes - head.size());
+    if (text && head_lines < options.rows && (options.cut == 0 || head.size() < kHeadBytes)) {
+      head += some;
+      head_lines = static_cast<size_t>(std::count(head.begin(), head.end(), '\n'));
+    }
     if (options.on_bytes) options.on_bytes(source->Position());
   }
   report.format = text ? "text" : "bytes";
@@ -451,7 +473,7 @@ FileReport Dispatch(const std::string& path, const InspectOptions& options) {
   const std::string name = std::filesystem::path(path).filename();
   if (raw.starts_with("PAR1")) return InspectParquet(path, options);
   if (raw.starts_with("\x93NUMPY")) return InspectNpy(path, options);
-  if (raw.starts_with("PK")) return InspectPt(path);
+  if (raw.starts_with("PK")) return InspectPt(path, options);
   if (raw.starts_with("SQLite format 3")) return InspectSqlite(path, options);
   if (name.find("tfevents") != std::string::npos) return InspectEvents(path);
   if (name.ends_with(".safetensors") || (raw.size() > 8 && raw[8] == '{' && raw[7] == '\0')) {
@@ -460,7 +482,7 @@ FileReport Dispatch(const std::string& path, const InspectOptions& options) {
   // Names decide where the bytes do not: a damaged file is told as what it should be.
   if (name.ends_with(".parquet")) return InspectParquet(path, options);
   if (name.ends_with(".npy")) return InspectNpy(path, options);
-  if (name.ends_with(".pt") || name.ends_with(".pth")) return InspectPt(path);
+  if (name.ends_with(".pt") || name.ends_with(".pth")) return InspectPt(path, options);
   if (name.ends_with(".json")) return InspectJson(path, options);
   const std::string head = HeadOf(path);
   const std::string_view text = Trim(std::string_view(head).substr(0, 256));

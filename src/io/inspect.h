@@ -27,7 +27,8 @@ struct FileReport {
 
 struct InspectOptions {
   size_t rows = 3;  // First rows to show.
-  size_t cut = 24;  // Longest list within a row; texts are cut at ten times this.
+  // The longest list within a row; texts are cut at ten times this. 0: nothing is cut.
+  size_t cut = 24;
   // Called now and then while a file without counts is read through; may throw to stop.
   std::function<void(uint64_t bytes)> on_bytes = {};
 };
