@@ -77,7 +77,7 @@ WdlCells WdlOf(io::JsonValue value) {
 
 // A variation of the record, before sorting.
 struct ReadVariation {
-  Variation variation;
+  SearchVariation variation;
   double visits = 0;
   bool has_fraction = false;
 };

@@ -61,7 +61,7 @@ class SearchUnit : public Unit {
     if (!usable) return;
     row->nodes.shrink_to_fit();
     bytes_ += sizeof(SearchRow) + row->nodes.size() * sizeof(LineNode) +
-              row->variations.capacity() * sizeof(Variation);
+              row->variations.capacity() * sizeof(SearchVariation);
     rows_.push_back(*std::move(row));
   }
 

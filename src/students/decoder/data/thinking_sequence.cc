@@ -13,11 +13,11 @@ namespace {
 
 // A variation as it will be shown.
 struct Shown {
-  const Variation* variation;
+  const SearchVariation* variation;
   size_t depth;  // Nodes shown.
 };
 
-bool HasNodes(const Variation& variation, const ThinkingOptions& options) {
+bool HasNodes(const SearchVariation& variation, const ThinkingOptions& options) {
   return variation.node_count > 0 && (options.terminal_leaves || !variation.synthesised);
 }
 
@@ -67,7 +67,7 @@ std::vector<Shown> Choose(const SearchRow& row, const ThinkingOptions& options,
                                           : FixedRanking(row, options, attempt, fixed.ranking);
   std::vector<Shown> shown;
   for (int rank : attempt.ranking) {
-    const Variation& variation = row.variations[static_cast<size_t>(rank - 1)];
+    const SearchVariation& variation = row.variations[static_cast<size_t>(rank - 1)];
     if (!HasNodes(variation, options)) continue;
     const auto available =
         std::min<size_t>(variation.node_count, static_cast<size_t>(attempt.max_depth));
@@ -206,8 +206,9 @@ ThinkingResult Think(const SearchRow& row, const ThinkingOptions& options, Rng& 
 }
 
 bool HasThought(const SearchRow& row, const ThinkingOptions& options) {
-  return std::any_of(row.variations.begin(), row.variations.end(),
-                     [&](const Variation& variation) { return HasNodes(variation, options); });
+  return std::any_of(
+      row.variations.begin(), row.variations.end(),
+      [&](const SearchVariation& variation) { return HasNodes(variation, options); });
 }
 
 Sequence ThinkingSequence(const SearchRow& row, const ThinkingOptions& options, Rng& rng) {

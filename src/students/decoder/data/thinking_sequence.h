@@ -18,14 +18,9 @@
 #include "base/random.h"
 #include "games/chess/board.h"
 #include "students/decoder/data/sequence.h"
+#include "students/decoder/data/wdl.h"
 
 namespace kibitz::decoder {
-
-struct Wdl {
-  double win = 0;
-  double draw = 0;
-  double loss = 0;
-};
 
 // A position of a line.
 struct LineNode {
@@ -36,7 +31,8 @@ struct LineNode {
   bool valid = false;  // wl and d are known.
 };
 
-struct Variation {
+// One root move of a search with its line.
+struct SearchVariation {
   TokenId root_move = 0;
   double visit_fraction = 0;
   uint32_t first_node = 0;  // Into SearchRow::nodes.
@@ -50,10 +46,10 @@ struct SearchRow {
   chess::Board root;
   TokenId best_move = 0;
   std::optional<Wdl> wdl = {};  // Of the root, for the side to move; nothing when not known.
-  std::vector<Variation> variations = {};
+  std::vector<SearchVariation> variations = {};
   std::vector<LineNode> nodes = {};
 
-  std::span<const LineNode> NodesOf(const Variation& variation) const {
+  std::span<const LineNode> NodesOf(const SearchVariation& variation) const {
     return std::span(nodes).subspan(variation.first_node, variation.node_count);
   }
 };

@@ -88,7 +88,8 @@ TEST(ThinkingSequenceTest, DepthsAreUniformUpToWhatThereIs) {
             Think(row, {.max_seq_len = 1 << 20, .max_depth = max_depth}, rng);
         const ThinkingAttempt& attempt = result.attempts.back();
         for (size_t v = 0; v < attempt.ranking.size(); ++v) {
-          const Variation& variation = row.variations[static_cast<size_t>(attempt.ranking[v] - 1)];
+          const SearchVariation& variation =
+              row.variations[static_cast<size_t>(attempt.ranking[v] - 1)];
           const size_t available =
               std::min<size_t>(variation.node_count, static_cast<size_t>(max_depth));
           std::vector<double>& count = counts[available];

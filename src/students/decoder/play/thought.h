@@ -11,14 +11,9 @@
 
 #include "games/chess/board.h"
 #include "students/decoder/data/tokens.h"
+#include "students/decoder/data/wdl.h"
 
 namespace kibitz::decoder {
-
-struct Wdl {
-  double win = 0;
-  double draw = 0;
-  double loss = 0;
-};
 
 // A value as the network writes it: centres of buckets. wl = win - loss.
 struct NodeValue {
@@ -72,7 +67,9 @@ struct ThinkOptions {
   int max_variations = 0;            // 0: as many as the network wants.
   int max_depth = 0;                 // Moves of a variation; 0 likewise.
   int max_seq_len = 0;               // Tokens; 0: the network's own length.
-  bool legal_only = false;           // Moves only among the legal ones, where the board is sound.
+  // Every move is legal in the position that the rules give, whatever board the network wrote. A
+  // variation ends where there is none; a root without legal moves gets no variations.
+  bool legal_only = false;
   uint64_t seed = 0;
   bool draft = true;  // Boards drafted by the rules: the same result, faster.
   // The whole sequence to write, whatever the network would choose: for values of a given line, and
@@ -109,7 +106,7 @@ LegalLine LegalPart(const Variation& variation);
 NodeValue RootView(NodeValue value, size_t ply);
 
 enum class ThoughtEnd {
-  kFinished,   // end_think, final move, value.
+  kFinished,   // end_think, final move, value; or, with legal_only, a root without legal moves.
   kNoRoom,     // The sequence reached its longest.
   kCancelled,  // By the stop token.
 };
