@@ -52,7 +52,8 @@ Fields FieldsOf(Options& options) {
              {.min = 0, .max = 1000});
   fields.Add("max_seq_len", think.max_seq_len, "longest thought in tokens; 0: the network's own",
              {.min = 0, .max = 1 << 20});
-  fields.Add("legal", think.legal_only, "moves only among the legal ones");
+  fields.Add("legal", think.legal_only,
+             "only legal moves, by the rules, whatever board the network wrote");
   fields.Add("seed", think.seed, "for draws; the n-th position uses seed + n");
   fields.Add("no_draft", options.no_draft, "write boards token by token: the same, slower");
   fields.Add("boards", options.boards, "show each board as it was written");
@@ -238,12 +239,12 @@ void Teller::TellEnd(const Thought& thought) const {
     if (thought.final_value) fmt::print("   {}", WdlText(*thought.final_value));
     fmt::print("\n");
   }
-  if (thought.by_instinct) {
+  if (thought.by_instinct && thought.move) {
     fmt::print(
         "   by instinct: the thought reached {} tokens without a final move, so this is the\n"
         "   policy head's choice on the position itself\n",
         thought.tokens.size());
-  } else if (!thought.final_move->move) {
+  } else if (thought.move && !thought.final_move->move) {
     fmt::print("   it wrote {}, which is not legal; this is its most likely legal move\n",
                TextOf(root_, *thought.final_move));
   }

@@ -257,16 +257,41 @@ TEST(PlayerTest, LimitsAndLegality) {
     EXPECT_LE(thought.variations.size(), 2U);
     for (const Variation& variation : thought.variations) {
       EXPECT_LE(variation.nodes.size(), 3U);
-      const LegalLine line = LegalPart(variation);
-      // Where every board written is true, every move is legal from the root.
-      bool all_true = true;
-      for (const ThoughtNode& node : variation.nodes) all_true = all_true && node.board_true;
-      EXPECT_TRUE(!all_true || line.beyond == 0);
+      EXPECT_EQ(LegalPart(variation).beyond, 0);
     }
     ASSERT_TRUE(thought.move.has_value());
     EXPECT_TRUE(chess::IsLegal(board, *thought.move));
     EXPECT_TRUE(!thought.final_move || thought.final_move->move.has_value());
   }
+}
+
+// Random weights write malformed boards. With legal_only the moves still follow the rules.
+TEST(PlayerTest, LegalOnlyHoldsAfterMalformedBoards) {
+  const auto player = Player::Random(SmallConfig(), 3, {.threads = 1});
+  int after_malformed = 0;
+  for (const Board& board : Positions(20, 10)) {
+    const Thought thought = player->Think(
+        board, {.thinking_temperature = 1, .structure_temperature = 1, .legal_only = true});
+    for (const Variation& variation : thought.variations) {
+      bool malformed = false;
+      for (const ThoughtNode& node : variation.nodes) {
+        EXPECT_TRUE(node.move.has_value()) << TokenName(node.token);
+        after_malformed += malformed ? 1 : 0;
+        malformed = malformed || !BoardOf(node.board);
+      }
+    }
+  }
+  EXPECT_GT(after_malformed, 20);
+}
+
+TEST(PlayerTest, LegalOnlyWritesNothingWhereTheGameIsOver) {
+  const auto player = Tiny();
+  const Board mated = chess::ParseFen("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1").OrThrow("");
+  const Thought thought = player->Think(mated, {.legal_only = true});
+  EXPECT_EQ(thought.end, ThoughtEnd::kFinished);
+  EXPECT_TRUE(thought.variations.empty());
+  EXPECT_FALSE(thought.final_move.has_value());
+  EXPECT_FALSE(thought.move.has_value());
 }
 
 TEST(PlayerTest, TopKDrawsOnlyAmongTheMostLikely) {

@@ -154,6 +154,11 @@ void ThoughtProcess::TakeRoot(const float* hidden) {
   thought_.instinct = LegalCandidates(thought_.root, logits);
   if (listener_.on_root) listener_.on_root(thought_);
   if (full()) return Continue(State::kDone);
+  if (options_.legal_only && thought_.instinct.empty()) {
+    thought_.end = ThoughtEnd::kFinished;
+    state_ = State::kDone;
+    return;
+  }
   WriteMove(hidden + model_.config().embed_dim);
 }
 
@@ -166,11 +171,9 @@ void ThoughtProcess::WriteMove(const float* prefix_hidden) {
     line_ = position_ = thought_.root;
     std::copy_n(thought_.tokens.begin(), kBoardTokens, last_board_.begin());
   }
-  std::vector<Candidate> candidates;
-  if (options_.legal_only && position_) candidates = LegalCandidates(*position_, logits);
-  if (candidates.empty()) {
-    candidates = AllCandidates(position_ ? &*position_ : nullptr, logits);
-  }
+  const std::vector<Candidate> candidates =
+      options_.legal_only ? LegalCandidates(*position_, logits)
+                          : AllCandidates(position_ ? &*position_ : nullptr, logits);
   const Candidate chosen = ChooseMove(candidates, options_.thinking_temperature);
   thought_.variations.back().nodes.push_back(
       {.token = chosen.token, .probability = chosen.probability});
@@ -315,7 +318,7 @@ void ThoughtProcess::FinishBoard() {
   ThoughtNode& written = node();
   std::ranges::copy(written.board, last_board_.begin());
   written.board_true = written.after && BoardTokensOf(*written.after) == last_board_;
-  if (!position_ || BoardTokensOf(*position_) != last_board_) {
+  if (!options_.legal_only && (!position_ || BoardTokensOf(*position_) != last_board_)) {
     const auto sound = BoardOf(last_board_);
     position_ = sound ? std::optional(*sound) : std::nullopt;
   }
@@ -327,7 +330,7 @@ void ThoughtProcess::AfterBoard(std::span<const float> board_logits, const float
   Variation& variation = thought_.variations.back();
   const bool deep =
       options_.max_depth > 0 && variation.nodes.size() >= static_cast<size_t>(options_.max_depth);
-  const bool over = options_.legal_only && position_ && !chess::HasLegalMove(*position_);
+  const bool over = options_.legal_only && !chess::HasLegalMove(*position_);
   if (!deep && !over && ChooseStructure(board_logits) != kEndVar) return WriteMove(prefix_hidden);
   PushAlone(kEndVar);
   variation.ended = true;
@@ -351,9 +354,8 @@ void ThoughtProcess::TakeFinal(const float* hidden) {
   std::vector<float> logits;
   model_.PolicyLogits(hidden, 1, logits);
   thought_.candidates = LegalCandidates(thought_.root, logits);
-  const bool legal_only = options_.legal_only && !thought_.candidates.empty();
   const std::vector<Candidate> all =
-      legal_only ? thought_.candidates : AllCandidates(&thought_.root, logits);
+      options_.legal_only ? thought_.candidates : AllCandidates(&thought_.root, logits);
   thought_.final_move = ChooseMove(all, options_.final_temperature);
   thought_.end = ThoughtEnd::kFinished;
   PushAlone(thought_.final_move->token);

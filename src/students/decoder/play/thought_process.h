@@ -101,13 +101,15 @@ class ThoughtProcess {
 
   int next_single_ = 10001;  // Block of the next token that is no board's.
   int next_board_ = 0;
-  std::optional<chess::Board> line_;      // By the rules from the root, while moves are legal.
-  std::optional<chess::Board> position_;  // As the last board was written, where it is sound.
-  BoardTokens last_board_;                // The same as tokens.
-  BoardTokens draft_;                     // Of the board being written.
-  int board_size_ = 0;                    // Its tokens so far.
-  int window_ = 0;                        // How many tokens of the draft to try.
-  int matched_ = 0;                       // Tokens like the draft's since the last other one.
+  std::optional<chess::Board> line_;  // By the rules from the root, while moves are legal.
+  // The position that the next move is chosen for. With legal_only: by the rules, as line_. Else as
+  // the last board was written, where that is a position.
+  std::optional<chess::Board> position_;
+  BoardTokens last_board_;  // The same as tokens.
+  BoardTokens draft_;       // Of the board being written.
+  int board_size_ = 0;      // Its tokens so far.
+  int window_ = 0;          // How many tokens of the draft to try.
+  int matched_ = 0;         // Tokens like the draft's since the last other one.
 };
 
 }  // namespace kibitz::decoder
