@@ -392,8 +392,6 @@ TEST(TreeTest, OneNameIsOneType) {
     for (const testing::SourceType& type : testing::TypesIn(testing::ReadWhole(file))) {
       const std::string place = file.string() + ":" + std::to_string(type.line);
       const auto [known, is_new] = places.emplace(type.name, place);
-      if (type.name == "kibitz::decoder::Wdl" || type.name == "kibitz::decoder::Variation")
-        continue;
       EXPECT_TRUE(is_new) << type.name << " is defined at " << known->second << " and " << place;
     }
   }
