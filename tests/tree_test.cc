@@ -294,6 +294,50 @@ TEST(TreeTest, LinksOfDocumentsLeadSomewhere) {
   EXPECT_GT(links, 100);
 }
 
+// "BoardTest.PlacesOfPieces" for every test of the tree.
+std::set<std::string> TestNames() {
+  std::set<std::string> names;
+  for (const char* folder : {"src", "tests"}) {
+    for (const fs::path& file : Sources(kRoot / folder)) {
+      if (!file.stem().string().ends_with("_test")) continue;
+      const std::string code = testing::ReadWhole(file);
+      for (size_t at = code.find("\nTEST"); at != std::string::npos;
+           at = code.find("\nTEST", at + 1)) {
+        const size_t open = code.find('(', at);
+        std::string name;
+        for (char c : code.substr(open + 1, code.find(')', open) - open - 1)) {
+          if (c == ',') name += '.';
+          if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') name += c;
+        }
+        names.insert(name);
+      }
+    }
+  }
+  return names;
+}
+
+// Pages name tests as evidence: `BoardTest.PlacesOfPieces`.
+TEST(TreeTest, DocumentsNameTestsThatExist) {
+  const std::set<std::string> tests = TestNames();
+  int named = 0;
+  for (const fs::path& page : Pages()) {
+    std::istringstream text(testing::ReadWhole(page));
+    for (std::string line; std::getline(text, line);) {
+      for (const std::string& span : CodeSpans(line)) {
+        const size_t dot = span.find('.');
+        const bool name = dot != std::string::npos && dot + 1 < span.size() &&
+                          std::isupper(static_cast<unsigned char>(span[0])) != 0 &&
+                          std::isupper(static_cast<unsigned char>(span[dot + 1])) != 0 &&
+                          span.find_first_of(" /*:()") == std::string::npos;
+        if (!name) continue;
+        ++named;
+        EXPECT_TRUE(tests.contains(span)) << page << ": " << span;
+      }
+    }
+  }
+  EXPECT_GT(named, 50);
+}
+
 // Paths from the root of the tree between backquotes, in every page.
 TEST(TreeTest, DocumentsNameFilesThatExist) {
   const std::vector<std::string> roots = {"src/",     "tests/",    "docs/",    "models/",
