@@ -3,11 +3,15 @@
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 300
 
-.PHONY: help demo test build setup bench asan tsan fuzz tidy format clean
+PREFIX ?= /usr/local
+
+.PHONY: help demo test build setup install deb bench asan tsan fuzz tidy format clean
 
 help:
 	@echo "make demo     set up, build, and show what Kibitz can do"
 	@echo "make test     set up, build, and run every test"
+	@echo "make install  install the program, its models and the C++ library below PREFIX=$(PREFIX)"
+	@echo "make deb      Debian packages for any x86-64-v2 machine, in build-portable"
 	@echo "make bench    run the benches (QUICK=1: under a minute each)"
 	@echo "make asan     run the tests under AddressSanitizer and UBSan; make tsan likewise"
 	@echo "make fuzz     fuzz each target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
@@ -21,11 +25,25 @@ build: setup
 	@test -f build/build.ninja || cmake --preset release
 	@cmake --build --preset release -j $(JOBS)
 
-demo: build
+# Builds the one program first, so that there is something to see early.
+demo: setup
+	@test -f build/build.ninja || cmake --preset release
+	@cmake --build --preset release -j $(JOBS) --target kibitz
 	@scripts/demo
 
 test: build
 	@scripts/test release -j $(JOBS)
+
+install: setup
+	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) > build-configure.tmp || { cat build-configure.tmp; exit 1; }
+	@cmake --build --preset release -j $(JOBS) --target kibitz_installed
+	@cmake --install build --prefix $(PREFIX)
+
+deb:
+	@scripts/setup scripts/debian-packages-deb.txt
+	cmake --preset portable -DKIBITZ_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr
+	cmake --build --preset portable -j $(JOBS) --target kibitz_installed
+	cd build-portable && cpack
 
 bench: build
 	@scripts/bench $(if $(QUICK),--quick)

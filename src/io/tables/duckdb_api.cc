@@ -3,10 +3,8 @@
 #include <dlfcn.h>
 #include <fmt/ranges.h>
 
-#include <filesystem>
-#include <system_error>
-
 #include "base/error.h"
+#include "base/shipped.h"
 
 namespace kibitz::io {
 namespace {
@@ -22,12 +20,9 @@ void Resolve(void* library, const std::string& path, const char* name, void** ta
 }  // namespace
 
 std::vector<std::string> DuckDbPlaces() {
-  std::vector<std::string> places = {KIBITZ_DUCKDB_LIBRARY};
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) places.push_back((program.parent_path() / "libduckdb.so").string());
-  places.push_back("libduckdb.so");
-  return places;
+  const std::string program = ProgramFolder();
+  return {program + "/libduckdb.so", program + "/../lib/kibitz/libduckdb.so",
+          KIBITZ_INSTALLED_DUCKDB, KIBITZ_DUCKDB_LIBRARY, "libduckdb.so"};
 }
 
 DuckDbApi LoadDuckDb(const std::vector<std::string>& places) {

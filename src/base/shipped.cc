@@ -1,0 +1,37 @@
+#include "base/shipped.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace kibitz {
+
+namespace fs = std::filesystem;
+
+std::string ProgramFolder() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return error ? "" : program.parent_path().string();
+}
+
+std::vector<std::string> ShareFolders() {
+  std::vector<std::string> folders;
+  if (const char* share = std::getenv("KIBITZ_SHARE")) folders.emplace_back(share);
+  if (const std::string program = ProgramFolder(); !program.empty()) {
+    const fs::path above = fs::path(program).parent_path();
+    folders.push_back((above / "share" / "kibitz").string());
+    folders.push_back(above.string());
+  }
+  folders.emplace_back(KIBITZ_INSTALLED_SHARE);
+  return folders;
+}
+
+std::optional<std::string> FindShipped(const std::string& name) {
+  std::error_code error;
+  for (const std::string& folder : ShareFolders()) {
+    std::string path = folder + "/" + name;
+    if (fs::exists(path, error)) return path;
+  }
+  return std::nullopt;
+}
+
+}  // namespace kibitz
