@@ -5,14 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/fen_input.h"
 #include "cli/json_output.h"
 #include "games/chess/diagram.h"
 #include "games/chess/fen.h"
-#include "games/chess/move_text.h"
 #include "games/chess/movegen.h"
 #include "games/chess/rules.h"
 #include "games/chess/san.h"
@@ -33,10 +30,9 @@ struct ShowOptions {
 Fields FieldsOf(ShowOptions& options) {
   Fields fields;
   fields.AddAll(FieldsOf(options.position));
-  fields.Add("moves", options.moves, "moves to make first, in UCI or SAN, between blanks",
-             {.metavar = "MOVES"});
-  fields.Add("flip", options.flip, "Black at the bottom");
-  fields.Add("ascii", options.ascii, "letters instead of piece symbols");
+  AddMoves(fields, options.moves, "moves to play first, in UCI or SAN");
+  fields.Add("flip", options.flip, "draw Black at the bottom");
+  fields.Add("ascii", options.ascii, "draw pieces as letters instead of symbols");
   return fields;
 }
 
@@ -47,7 +43,7 @@ std::vector<std::string> SortedSan(const Board& board) {
   return moves;
 }
 
-// The boards of a game and its last move.
+// All boards of a game, the start first, and its last move.
 struct Game {
   std::vector<Board> boards;
   std::optional<chess::Move> last_move;
@@ -55,13 +51,9 @@ struct Game {
 
 Game Play(const Board& start, const std::string& moves) {
   Game game{{start}, {}};
-  for (std::string_view word : SplitWords(moves)) {
-    const Board& board = game.boards.back();
-    auto move = chess::ParseMove(board, word);
-    if (!move) move = chess::ParseSan(board, word);
-    if (!move) throw Error("--moves: {}", move.reason());
-    game.last_move = *move;
-    game.boards.push_back(board.After(*move));
+  for (chess::Move move : MovesOf(start, moves)) {
+    game.last_move = move;
+    game.boards.push_back(game.boards.back().After(move));
   }
   return game;
 }
@@ -151,8 +143,10 @@ Command ChessShow() {
   return MakeCommand<ShowOptions>(
       {.name = "chess show",
        .group = "Chess",
-       .summary = "show a position: board, state, legal moves",
-       .details = "",
+       .summary = "show a position: board, state and legal moves",
+       .details = "Prints the board, castling rights, en passant square, counters, FEN, hash key "
+                  "and legal\n"
+                  "moves. With --moves it also sees threefold repetition and marks the last move.",
        .example = "kibitz chess show --fen \"r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/"
                   "R3K2R w KQkq - 0 1\""},
       Run);

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/fen_input.h"
 #include "cli/json_output.h"
@@ -40,9 +39,8 @@ struct Options {
 Fields FieldsOf(Options& options) {
   Fields fields = FieldsOf(options.player);
   fields.AddAll(FieldsOf(options.position));
-  fields.Add("moves", options.moves,
-             "moves played from the position, in UCI; the network reads the whole game",
-             {.metavar = "\"MOVE MOVE ...\""});
+  AddMoves(fields, options.moves,
+           "moves played from the position, in UCI or SAN; the network reads the whole game");
   fields.Add("temperature", options.temperature, "0: the most likely move; higher: more variety",
              {.min = 0, .max = 100});
   fields.Add("any", options.any, "also moves that are not legal");
@@ -123,12 +121,13 @@ void Print(const Board& board, const Prediction& prediction, int show) {
 
 int PredictGame(decoder::Player& player, const Options& options, const Context& context) {
   const StopOnInterrupt interrupt;
-  const auto reader = player.Read(BoardOf(options.position));
+  const Board start = BoardOf(options.position);
+  const std::vector<chess::Move> moves = MovesOf(start, options.moves);
+  const auto reader = player.Read(start);
   Json history = Json::array();
-  for (std::string_view word : SplitWords(options.moves)) {
+  for (chess::Move move : moves) {
     ThrowIfInterrupted();
     const Board before = reader->board();
-    const chess::Move move = chess::ParseMove(before, word).OrThrow("--moves");
     reader->Play(move);
     const decoder::NodeValue value = reader->values().back();
     history.push_back({{"move", chess::ToText(before, move)}});
@@ -202,7 +201,8 @@ Command DecoderPredict() {
                   "move; each further move costs only its own tokens. With --fens positions are "
                   "read many\n"
                   "at a time. Values are for the side to move.",
-       .example = "kibitz decoder predict --model model.pt --moves \"e2e4 e7e5\" --value"},
+       .example =
+           "kibitz decoder predict --model tests/golden/decoder/tiny.pt --moves \"e4 e5\" --value"},
       Run);
 }
 

@@ -1,5 +1,6 @@
-// Positions on the command line: --fen F for one, --fens FILE for many, one FEN a line, "-" for
-// standard input. Every command that takes a position takes it this way.
+// Positions on the command line: --fen F for one, --fens FILE for many, one a line, "-" for
+// standard input; --moves for the moves played from them. FEN and EPD are both read. Every command
+// that takes a position takes it this way.
 #pragma once
 
 #include <functional>
@@ -15,10 +16,10 @@ namespace kibitz::cli {
 
 struct FenInput {
   std::string fen = {};   // Empty: the starting position.
-  std::string fens = {};  // A file of FENs; empty: none.
+  std::string fens = {};  // A file of FEN or EPD lines; empty: none.
   bool chess960 = false;
-  // Set by the command, not by the user: for the decoder, which knows no Chess960 and whose data
-  // may claim castling rights that the pieces do not support; those are dropped.
+  // Set by the command, not by the user: the decoder cannot represent Chess960, and its data may
+  // claim castling rights that the pieces do not support; those are dropped.
   bool for_decoder = false;
 };
 
@@ -27,13 +28,19 @@ Fields FieldsOf(FenInput& input);
 // The one position of --fen. Throws Error with the reason.
 chess::Board BoardOf(const FenInput& input);
 
-// With --fens: one JSON line for each FEN, in order; `answer` makes it. A line that is no
-// position, or for which `answer` throws, is answered by {"fen", "error"}. Returns the exit code: 1
+// Adds --moves.
+void AddMoves(Fields& fields, std::string& moves, const std::string& help);
+// The moves of --moves from `start`, in UCI or SAN between blanks; move numbers ("1.", "12...") are
+// skipped. Throws Error that names the first move that is not legal.
+std::vector<chess::Move> MovesOf(chess::Board start, const std::string& moves);
+
+// With --fens: prints one JSON line for each position, in order; `answer` makes it. A line that is
+// not a position, or for which `answer` throws, yields {"fen", "error"}. Returns the exit code: 1
 // if any line failed.
 int AnswerEach(const FenInput& input,
                const std::function<nlohmann::ordered_json(const chess::Board&)>& answer);
 
-// The same, `batch` positions at a time: answers to all of them, in order.
+// The same, `batch` positions at a time; `answer` returns one object for each, in order.
 using BatchAnswer =
     std::function<std::vector<nlohmann::ordered_json>(std::span<const chess::Board>)>;
 int AnswerInBatches(const FenInput& input, size_t batch, const BatchAnswer& answer);

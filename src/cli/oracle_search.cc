@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/fen_input.h"
 #include "cli/json_output.h"
@@ -44,18 +43,18 @@ struct Options {
 
 Fields FieldsOf(Options& options) {
   Fields fields = FieldsOf(options.position);
-  fields.Add("moves", options.moves,
-             "moves played from the position, in UCI; networks see the boards before",
-             {.metavar = "\"MOVE MOVE ...\""});
-  fields.Add("nodes", options.nodes, "visits of the root", {.min = 1, .max = 1e9});
-  fields.Add("seconds", options.seconds, "stop after so long; 0: no limit", {.min = 0});
+  AddMoves(
+      fields, options.moves,
+      "moves played from the position, in UCI or SAN; lc0 networks also read the boards before");
+  fields.Add("nodes", options.nodes, "visits of the root, itself included", {.min = 1, .max = 1e9});
+  fields.Add("seconds", options.seconds, "stop after this many seconds; 0: no limit", {.min = 0});
   fields.Add("show", options.show, "moves to list", {.min = 1, .max = 512});
   fields.AddAll(FieldsOf(options.search));
-  fields.Add("engine", options.engine, "a UCI engine that evaluates, instead of a network",
+  fields.Add("engine", options.engine, "evaluate with a UCI engine instead of a network",
              {.metavar = "CMD"});
-  fields.Add("engine_option", options.engine_option, "UCI option, may be repeated",
+  fields.Add("engine_option", options.engine_option, "UCI option of the engine",
              {.metavar = "NAME=VALUE"});
-  fields.Add("engine_nodes", options.engine_nodes, "nodes of the engine for each position",
+  fields.Add("engine_nodes", options.engine_nodes, "nodes the engine searches for each position",
              {.min = 1});
   fields.Add("multipv", options.multipv, "moves for which the engine gives priors",
              {.min = 1, .max = 256});
@@ -64,7 +63,7 @@ Fields FieldsOf(Options& options) {
 
 Json WdlJson(const Wdl& wdl) { return Json::array({wdl.win, wdl.draw, wdl.loss}); }
 
-// The line in UCI, or as people read it.
+// The line as words, in UCI or SAN.
 template <typename ToWord>
 std::vector<std::string> LineOf(const Board& root, const RootMove& move, ToWord to_word) {
   std::vector<std::string> words;
@@ -122,7 +121,7 @@ void Print(const Board& root, const SearchReport& report, const Options& options
     fmt::print("no legal move in {}\n", chess::ToFen(root));
     return;
   }
-  fmt::print("{}: the side to move has {} (win, draw, loss in %){}\n",
+  fmt::print("{}: {} win, draw, loss in % for the side to move{}\n",
              chess::ToSan(root, report.moves.front().move), WdlText(report.wdl),
              MateText(report.mate));
   fmt::print("  {:8} {:>8} {:>6} {:>7}   {:^11}  {}\n", "move", "visits", "prior", "Q", "W   D   L",
@@ -137,23 +136,19 @@ void Print(const Board& root, const SearchReport& report, const Options& options
                fmt::join(words, " "), MateText(move.mate));
   }
   if (count < report.moves.size()) {
-    fmt::print("  {} more; --show lists them\n", report.moves.size() - count);
+    fmt::print("  {} more moves; --show N lists more\n", report.moves.size() - count);
   }
 }
 
 oracles::GameSoFar GameOf(const Options& options) {
   oracles::GameSoFar game{.start = BoardOf(options.position)};
-  Board board = game.start;
-  for (std::string_view word : SplitWords(options.moves)) {
-    game.moves.push_back(chess::ParseMove(board, word).OrThrow("--moves"));
-    board = board.After(game.moves.back());
-  }
+  game.moves = MovesOf(game.start, options.moves);
   return game;
 }
 
 std::unique_ptr<oracles::Evaluator> OpenEvaluator(const Options& options) {
   if (options.engine.empty() == options.search.net.empty()) {
-    throw Error::Usage("give --net FILE or --engine CMD: who evaluates the positions");
+    throw Error::Usage("give either --net FILE or --engine CMD to evaluate positions");
   }
   if (options.engine.empty()) return LoadEvaluator(options.search);
   TeacherInput input{.engine = options.engine,
@@ -183,10 +178,10 @@ int SearchFens(oracles::Evaluator& evaluator, const Options& options,
 int Run(const Options& options, const Context& context) {
   const bool many = !options.position.fens.empty();
   if (many && !options.moves.empty()) {
-    throw Error::Usage("--moves belongs to one position; --fens gives many");
+    throw Error::Usage("--moves needs one position, not --fens");
   }
   if (many && options.seconds > 0) {
-    throw Error::Usage("--seconds belongs to one position; --nodes serves --fens too");
+    throw Error::Usage("--seconds needs one position; with --fens give --nodes");
   }
   const oracles::GameSoFar game = many ? oracles::GameSoFar() : GameOf(options);
   const auto evaluator = OpenEvaluator(options);
@@ -209,10 +204,10 @@ int Run(const Options& options, const Context& context) {
     PrintJson(answer);
   } else {
     Print(game.Current(), report, options);
-    fmt::print("  {} visits in {:.2f} s, {:.0f} a second; {}\n", report.visits, seconds,
+    fmt::print("  {} visits in {:.2f} s, {:.0f} visits/s; {}\n", report.visits, seconds,
                static_cast<double>(report.visits) / seconds, evaluator->name());
   }
-  ThrowIfInterrupted();  // What was found is told.
+  ThrowIfInterrupted();  // After the report of what was found so far.
   return 0;
 }
 
@@ -222,18 +217,16 @@ Command OracleSearch() {
   return MakeCommand<Options>(
       {.name = "oracle search",
        .group = "Teachers",
-       .summary = "a tree search with a network or an engine: visits, priors, values and lines of "
-                  "each move",
-       .details =
-           "Monte Carlo tree search as lc0 defines it, with an lc0 network (.pb.gz), a decoder's "
-           "checkpoint\n"
-           "or a UCI engine that judges each position.\n"
-           "Visits count the root itself. All values are for the side to move at the root. The "
-           "same\n"
-           "options give the same search on any number of threads. With --fens positions are "
-           "searched\n"
-           "many at a time, their leaves evaluated together.",
-       .example = "kibitz oracle search --net maia-1500.pb.gz --nodes 800 --moves \"e2e4 c7c5\""},
+       .summary = "search a position with MCTS: visits, priors, values and lines of each move",
+       .details = "Monte Carlo tree search as in lc0. An lc0 network (.pb.gz), a decoder "
+                  "checkpoint or a UCI\n"
+                  "engine evaluates the leaves. All values are for the side to move at the root. "
+                  "The result\n"
+                  "does not depend on the number of threads. --fens searches many positions at a "
+                  "time and\n"
+                  "evaluates their leaves in one batch.",
+       .example =
+           "kibitz oracle search --net tests/golden/decoder/tiny.pt --nodes 100 --moves \"e4 c5\""},
       Run);
 }
 

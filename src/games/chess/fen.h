@@ -22,10 +22,14 @@ struct FenReading {
   // Rights that the pieces do not support are dropped instead of refused, for old files that
   // keep "KQkq" to the end of the game.
   bool drop_wrong_castling = false;
+  // EPD operations may follow the fields: "bm Nf3; id \"WAC.001\";". They are ignored, except that
+  // hmvc and fmvn set the counters that the fields leave out.
+  bool epd_operations = false;
 };
 
-// Four fields (pieces, side, castling, en passant) or six (and both counters). The en passant
-// square may be given after every double step or only when a capture exists: both are read.
+// Four fields (pieces, side, castling, en passant), five (and the half-move clock) or six (and the
+// move number). The en passant square may be given after every double step or only when a capture
+// exists: both are read.
 Result<Board> ParseFen(std::string_view text, const FenReading& reading = {});
 
 struct FenWriting {

@@ -34,6 +34,36 @@ TEST(FenTest, FourFieldsAndBlanks) {
   EXPECT_EQ(ToFen(*board), "8/8/8/2k5/2pP4/8/8/4K3 b - d3 0 1");
   EXPECT_EQ(ToFen(*board, {.counters = false}), "8/8/8/2k5/2pP4/8/8/4K3 b - d3");
   EXPECT_EQ(ParseFen("4k3/8/8/8/8/8/8/4K3 w - - 0 0")->fullmove_number(), 1);
+  EXPECT_EQ(ToFen(*ParseFen("4k3/8/8/8/8/8/8/4K3 w - - 7")), "4k3/8/8/8/8/8/8/4K3 w - - 7 1");
+}
+
+TEST(FenTest, EpdOperations) {
+  const FenReading epd{.epd_operations = true};
+  const std::string bare = "4k3/8/8/8/8/8/8/4K2R w K -";
+  const struct {
+    const char* rest;
+    const char* counters;
+  } cases[] = {
+      {"", " 0 1"},
+      {" bm Rh8+; id \"mate; or not\";", " 0 1"},
+      {" bm Rh8+", nullptr},  // No semicolon: it may be anything.
+      {" 5", " 5 1"},
+      {" 5 bm Rh8+;", " 5 1"},
+      {" 5 9 bm Rh8+; c0 \"x\"", " 5 9"},
+      {" hmvc 12; fmvn 40;", " 12 40"},
+      {" hmvc x;", nullptr},
+      {" 0 1 ;D1 15 ;D2 66", " 0 1"},
+      {" 0 1 2;", nullptr},
+      {" 0 1 x", nullptr},
+  };
+  for (const auto& test : cases) {
+    const auto board = ParseFen(bare + test.rest, epd);
+    ASSERT_EQ(static_cast<bool>(board), test.counters != nullptr) << test.rest;
+    if (!board) continue;
+    EXPECT_EQ(ToFen(*board), bare + test.counters) << test.rest;
+  }
+  EXPECT_THAT(ReasonFor(bare + " 0 1 x", epd), HasSubstr("expected EPD operations such as bm"));
+  EXPECT_THAT(ReasonFor(bare + " bm Rh8+; id \"x\";"), HasSubstr("found 8 fields"));
 }
 
 TEST(FenTest, BothEnPassantDialects) {
@@ -51,7 +81,6 @@ TEST(FenTest, EveryFaultHasItsReason) {
   } cases[] = {
       {"", "found 0 fields"},
       {"8/8/8/8/8/8/8/4K3 w -", "found 3 fields"},
-      {"4k3/8/8/8/8/8/8/4K3 w - - 0", "found 5 fields"},
       {"4k3/8/8/8/8/8/8/4K3 w - - 0 1 x", "found 7 fields"},
       {"8/8/8/8/8/8/8/4K3 w - - 0 1", "Black has 0 kings"},
       {"4k3/8/8/8/8/8/8/8 w - - 0 1", "White has 0 kings"},
