@@ -136,8 +136,8 @@ TEST(DecoderPlayCliTest, BareWeightsNeedTheNumberOfHeads) {
   const testing::TempFolder folder;
   const std::string kibitz = testing::ProgramPath("kibitz");
   const std::string bare = folder.File("bare.safetensors");
-  ASSERT_EQ(testing::RunCommand(
-                {kibitz, "decoder", "migrate", testing::GoldenPath("decoder/tiny.pt"), bare})
+  ASSERT_EQ(testing::RunCommand({kibitz, "decoder", "migrate",
+                                 testing::GoldenPath("decoder/tiny.pt"), "--out", bare})
                 .code,
             0);
   const Ran refused = testing::RunCommand({kibitz, "decoder", "predict", "--model", bare});

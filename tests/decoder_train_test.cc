@@ -251,13 +251,13 @@ TEST(DecoderMigrateTest, MigratesOlderCheckpoints) {
   const testing::TempFolder folder;
   const std::string legacy = testing::GoldenPath("decoder/migrate/legacy.pt");
   for (const char* name : {"new.pt", "new.safetensors"}) {
-    const Ran ran =
-        testing::RunCommand({kProgram, "decoder", "migrate", legacy, folder.File(name), "--json"});
+    const Ran ran = testing::RunCommand(
+        {kProgram, "decoder", "migrate", legacy, "--out", folder.File(name), "--json"});
     ASSERT_EQ(ran.code, 0) << ran.err;
     EXPECT_FALSE(json::parse(ran.out)["changes"].empty());
   }
-  const Ran again = testing::RunCommand(
-      {kProgram, "decoder", "migrate", folder.File("new.pt"), folder.File("b.pt"), "--json"});
+  const Ran again = testing::RunCommand({kProgram, "decoder", "migrate", folder.File("new.pt"),
+                                         "--out", folder.File("b.pt"), "--json"});
   EXPECT_TRUE(json::parse(again.out)["changes"].empty());
 }
 

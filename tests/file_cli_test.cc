@@ -65,7 +65,7 @@ TEST_F(FileCliTest, ConvertsRowsThereAndBack) {
   const std::string parquet = folder_.File("rows.parquet");
   const std::string again = folder_.File("again.jsonl.zst");
   WriteFileAtomically(rows, kRows);
-  Ran ran = File({"convert", rows, parquet, "--json"});
+  Ran ran = File({"convert", rows, "--out", parquet, "--json"});
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json::parse(ran.out)["rows"], 3);
   EXPECT_EQ(json::parse(ran.out)["skipped"], 1);
@@ -73,7 +73,7 @@ TEST_F(FileCliTest, ConvertsRowsThereAndBack) {
   const json shown = Shown(parquet);
   EXPECT_EQ(shown["rows"], 3);
   EXPECT_EQ(shown["columns"][1], (json{{"name", "cp"}, {"type", "DOUBLE"}, {"read_as", "double"}}));
-  ran = File({"convert", parquet, again});
+  ran = File({"convert", parquet, "--out", again});
   ASSERT_EQ(ran.code, 0) << ran.err;
   const json back = Shown(again);
   EXPECT_EQ(back["compression"], "zstd");
@@ -81,7 +81,7 @@ TEST_F(FileCliTest, ConvertsRowsThereAndBack) {
             (json{{"fen", "8/8 w - -"}, {"cp", 12.0}, {"pvs", "[{\"line\":\"e2e4\"}]"}}));
   EXPECT_EQ(back["first_rows"][1], (json{{"fen", "x"}, {"cp", -3.5}, {"new", true}}));
   // Unpacking is a conversion too.
-  ran = File({"convert", again, folder_.File("plain.jsonl")});
+  ran = File({"convert", again, "--out", folder_.File("plain.jsonl")});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(Shown(folder_.File("plain.jsonl"))["lines"], 3);
 }
@@ -90,13 +90,13 @@ TEST_F(FileCliTest, RefusesWithARemedy) {
   const std::string rows = folder_.File("rows.jsonl");
   WriteFileAtomically(rows, kRows);
   WriteFileAtomically(folder_.File("there.parquet"), "x");
-  Ran ran = File({"convert", rows, folder_.File("there.parquet")});
+  Ran ran = File({"convert", rows, "--out", folder_.File("there.parquet")});
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.err, HasSubstr("--force"));
-  ran = File({"convert", rows, folder_.File("a.npy")});
+  ran = File({"convert", rows, "--out", folder_.File("a.npy")});
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.err, HasSubstr("known: .pt <-> .safetensors"));
-  EXPECT_EQ(File({"convert", rows, rows}).code, 2);
+  EXPECT_EQ(File({"convert", rows, "--out", rows}).code, 2);
   ran = File({"show", folder_.File("absent.pt")});
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.err, HasSubstr("no such file"));
@@ -104,7 +104,7 @@ TEST_F(FileCliTest, RefusesWithARemedy) {
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.err, HasSubstr("there.parquet"));
   WriteFileAtomically(folder_.File("no.jsonl"), "1\n2\n");
-  ran = File({"convert", folder_.File("no.jsonl"), folder_.File("no.parquet")});
+  ran = File({"convert", folder_.File("no.jsonl"), "--out", folder_.File("no.parquet")});
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.err, HasSubstr("nothing to convert"));
   EXPECT_FALSE(testing::Exists(folder_.File("no.parquet")));
@@ -192,9 +192,9 @@ TEST(FileDataTest, WeightsConvertThereAndBack) {
     if (entry.path().extension() != ".pt") continue;
     const std::string safetensors = folder.File(std::to_string(files) + ".safetensors");
     const std::string again = folder.File(std::to_string(files) + ".pt");
-    Ran ran = File({"convert", entry.path(), safetensors});
+    Ran ran = File({"convert", entry.path(), "--out", safetensors});
     ASSERT_EQ(ran.code, 0) << ran.err;
-    ran = File({"convert", safetensors, again});
+    ran = File({"convert", safetensors, "--out", again});
     ASSERT_EQ(ran.code, 0) << ran.err;
     json before = Shown(entry.path());
     json after = Shown(again);

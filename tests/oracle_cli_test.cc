@@ -257,8 +257,8 @@ TEST_F(OracleCliTest, EvalsMakeAThousandRowsInBothLayouts) {
   // The policy makes the same data set of either, with nothing left out.
   for (const std::string& name : {std::string("e.parquet"), std::string("e.jsonl.zst")}) {
     const Ran ran =
-        testing::RunCommand({testing::ProgramPath("kibitz"), "policy", "precompute", "--input",
-                             File(name), "--out", File(name + ".set"), "--json", "--quiet"});
+        testing::RunCommand({testing::ProgramPath("kibitz"), "policy", "precompute", File(name),
+                             "--out", File(name + ".set"), "--json", "--quiet"});
     ASSERT_EQ(ran.code, 0) << ran.err;
     const json made = json::parse(ran.out);
     EXPECT_EQ(made["rows"], table["rows"]);
@@ -284,7 +284,7 @@ TEST_F(OracleCliTest, EnginesThatFailAreStartedAnewAndReported) {
     const Ran ran = Oracle(words(FaultyEngine(fault), out, hangs ? "2" : "30"));
     EXPECT_EQ(ran.code, 0) << fault << ran.err;
     // On a busy machine the good engine may be silent for two seconds too.
-    const std::string told = "engines failed and were started anew: ";
+    const std::string told = "engines that failed and were restarted: ";
     EXPECT_THAT(ran.out, HasSubstr(hangs ? told : told + "1\n")) << fault;
     EXPECT_THAT(ran.err, HasSubstr("starting it anew")) << fault;
     EXPECT_EQ(RowsIn(File(out)), rows) << fault;

@@ -60,9 +60,9 @@ TEST(PolicyCli, KilledAndStartedAgainGivesTheSameBytes) {
   testing::WriteEvaluations({.rows = 250'000, .positions = 100'000}, rows,
                             folder.File("rows.jsonl.zst"));
   const auto words = [&](const std::string& out) {
-    return std::vector<std::string>{kProgram, "policy",   "precompute", "--input",
-                                    rows,     "--out",    out,          "--flush-seconds",
-                                    "0.05",   "--memory", "128M",       "--quiet"};
+    return std::vector<std::string>{kProgram,   "policy", "precompute",      rows,
+                                    "--out",    out,      "--flush-seconds", "0.05",
+                                    "--memory", "128M",   "--quiet"};
   };
   const auto begin = std::chrono::steady_clock::now();
   ASSERT_EQ(testing::RunCommand(words(folder.File("whole"))).code, 0);
@@ -92,7 +92,7 @@ TEST(PolicyCli, KilledAndStartedAgainGivesTheSameBytes) {
   EXPECT_FALSE(fs::exists(out + "/work"));
   // The other layout holds the same rows: all but the name of the input is the same.
   const json parquet = json::parse(ReadWhole(out + "/manifest.json"));
-  Answer({"precompute", "--input", folder.File("rows.jsonl.zst"), "--out", folder.File("lines")});
+  Answer({"precompute", folder.File("rows.jsonl.zst"), "--out", folder.File("lines")});
   EXPECT_EQ(json::parse(ReadWhole(folder.File("lines") + "/manifest.json"))["files"],
             parquet["files"]);
 }
@@ -100,7 +100,7 @@ TEST(PolicyCli, KilledAndStartedAgainGivesTheSameBytes) {
 TEST(PolicyCli, MakesLooksAtAndConvertsADataSet) {
   const TempFolder folder;
   const std::string data = folder.File("data");
-  const json made = Answer({"precompute", "--input", GoldenRows(), "--out", data});
+  const json made = Answer({"precompute", GoldenRows(), "--out", data});
   EXPECT_EQ(made["rows"], 4073);
   EXPECT_EQ(made["positions"], 1011);
   const json verified = Answer({"verify", data});
@@ -136,27 +136,24 @@ TEST(PolicyCli, MakesLooksAtAndConvertsADataSet) {
   EXPECT_EQ(Answer({"verify", folder.File("planes")})["good"], true);
   EXPECT_EQ(Answer({"vocab"})["size"], 1968);
   const json small = Answer({"vocab", "--data", data, "--out", folder.File("vocab.npy")});
-  EXPECT_EQ(Answer({"vocab", "--input", GoldenRows()})["moves"], small["moves"]);
+  EXPECT_EQ(Answer({"vocab", GoldenRows()})["moves"], small["moves"]);
   EXPECT_LT(small["size"], 1968);
 }
 
 TEST(PolicyCli, SaysWhatIsWrong) {
   const TempFolder folder;
-  const Ran missing =
-      Policy({"precompute", "--input", folder.File("no"), "--out", folder.File("a")});
+  const Ran missing = Policy({"precompute", folder.File("no"), "--out", folder.File("a")});
   EXPECT_EQ(missing.code, 1);
   EXPECT_THAT(missing.err, HasSubstr("no such file"));
   EXPECT_EQ(
-      Policy({"precompute", "--input", GoldenRows(), "--out", folder.File("a"), "--memory", "much"})
-          .code,
-      2);
-  EXPECT_EQ(Policy({"precompute", "--input", GoldenRows(), "--out", folder.File("a"), "--shards",
-                    "3", "--shard", "3"})
+      Policy({"precompute", GoldenRows(), "--out", folder.File("a"), "--memory", "much"}).code, 2);
+  EXPECT_EQ(Policy({"precompute", GoldenRows(), "--out", folder.File("a"), "--shards", "3",
+                    "--shard", "3"})
                 .code,
             2);
   EXPECT_THAT(Policy({"verify", folder.path()}).err, HasSubstr("precompute"));
   const Ran damaged = [&] {
-    Answer({"precompute", "--input", GoldenRows(), "--out", folder.File("b")});
+    Answer({"precompute", GoldenRows(), "--out", folder.File("b")});
     const std::string path = folder.File("b") + "/train_analyses.npy";
     fs::resize_file(path, fs::file_size(path) - 12);
     return Policy({"verify", folder.File("b")});
@@ -184,7 +181,7 @@ TEST(PolicyCli, PredictsWithTheKitsModels) {
 TEST(PolicyCli, TrainsResumesExportsAndPlays) {
   const TempFolder folder;
   const std::string data = folder.File("data");
-  Answer({"precompute", "--input", GoldenRows(), "--out", data, "--val-share", "0.1"});
+  Answer({"precompute", GoldenRows(), "--out", data, "--val-share", "0.1"});
   Answer({"export", data, "--out", folder.File("planes")});
   const auto train = [&](const std::string& name, const std::string& from, const std::string& steps,
                          std::vector<std::string> more) {
@@ -225,8 +222,7 @@ TEST(PolicyCli, TrainsResumesExportsAndPlays) {
 TEST(PolicyCli, LearnsByHeart) {
   const TempFolder folder;
   const std::string data = folder.File("data");
-  Answer(
-      {"precompute", "--input", GoldenRows(), "--out", data, "--rows", "120", "--val-share", "0"});
+  Answer({"precompute", GoldenRows(), "--out", data, "--rows", "120", "--val-share", "0"});
   const json run =
       Answer({"train",   "--data-dir",        data,          "--run-name",
               "heart",   "--checkpoint-dir",  folder.path(), "--validate-every-n-steps",

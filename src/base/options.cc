@@ -333,8 +333,12 @@ class Fields::FlagReader {
 
   void ReadPositional(const std::string& word) {
     if (next_positional_ == positional_.size()) {
+      const Field* out = fields_.Find("out");
       throw Error::Usage("unexpected word {}{}", Quoted(word),
-                         positional_.empty() ? "; values follow a flag such as --name value" : "");
+                         out != nullptr && !out->given
+                             ? "; the output follows a flag: --out " + Metavar(*out)
+                         : positional_.empty() ? "; values follow a flag such as --name value"
+                                               : "");
     }
     Set(*positional_[next_positional_], word);
     if (!IsList(*positional_[next_positional_])) ++next_positional_;
@@ -357,10 +361,15 @@ class Fields::FlagReader {
       field = nullptr;
     }
     if (field == nullptr) {
+      if (const Field* bare = dashes == 2 ? fields_.Find(name) : nullptr) {
+        throw Error::Usage("{} is not a flag; give {} as a word of its own", Flag(bare->name),
+                           Metavar(*bare));
+      }
       const std::string near = fields_.Suggest(name);
-      throw Error::Usage("unknown flag {}{}", Quoted(word.substr(0, equals)),
-                         near.empty() ? "; --help lists the flags"
-                                      : fmt::format("; did you mean {}?", Flag(near)));
+      const bool flag = !near.empty() && !fields_.Find(near)->rules.positional;
+      throw Error::Usage(
+          "unknown flag {}{}", Quoted(word.substr(0, equals)),
+          flag ? fmt::format("; did you mean {}?", Flag(near)) : "; --help lists the flags");
     }
     if (equals != std::string::npos) {
       Set(*field, word.substr(equals + 1));
@@ -386,11 +395,11 @@ class Fields::FlagReader {
 void Fields::ParseFlags(std::span<const std::string> words) { FlagReader(*this).Read(words); }
 
 Fields::Field* Fields::FindFlag(std::string_view name) {
-  if (Field* field = Find(name)) return field;
+  if (Field* field = Find(name)) return field->rules.positional ? nullptr : field;
   const std::string ending = "." + Normal(name);
   std::vector<Field*> matches;
   for (Field& field : fields_) {
-    if (field.name.ends_with(ending)) matches.push_back(&field);
+    if (field.name.ends_with(ending) && !field.rules.positional) matches.push_back(&field);
   }
   if (matches.size() > 1) {
     throw Error::Usage("--{} may be {} or {}; say which", name, Flag(matches[0]->name),

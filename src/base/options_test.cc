@@ -90,6 +90,8 @@ TEST(OptionsTest, WrongFlagsSayWhatToDo) {
               HasSubstr("did you mean --model.embed-dim?"));
   EXPECT_THAT(UsageError({"--qqqq"}), HasSubstr("--help"));
   EXPECT_THAT(UsageError({"-x"}), HasSubstr("unknown flag '-x'"));
+  EXPECT_THAT(UsageError({"--files", "a"}), HasSubstr("give FILE as a word of its own"));
+  EXPECT_THAT(UsageError({"--fils", "a"}), HasSubstr("unknown flag '--fils'; --help"));
   EXPECT_THAT(UsageError({"--batch-size", "0"}),
               HasSubstr("found '0', expected a whole number from 1 to 4096"));
   EXPECT_THAT(UsageError({"--batch-size", "3.5"}), HasSubstr("a whole number"));
@@ -123,6 +125,22 @@ TEST(OptionsTest, HelpShowsDefaultsAndRanges) {
   EXPECT_THAT(help, HasSubstr("--schedule cosine|constant"));
   EXPECT_THAT(help, HasSubstr("default 8,16"));
   EXPECT_EQ(FieldsOf(o).PositionalHelp(), " [FILE ...]");
+}
+
+TEST(OptionsTest, AnOutputFollowsItsFlag) {
+  std::string in;
+  std::string out;
+  Fields fields;
+  fields.Add("in", in, "read", {.required = true, .positional = true, .metavar = "FILE"});
+  fields.Add("out", out, "written", {.required = true, .metavar = "FILE"});
+  const std::vector<std::string> words = {"a", "b"};
+  try {
+    fields.ParseFlags(words);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Error::Kind::kUsage);
+    EXPECT_EQ(error.message(), "unexpected word 'b'; the output follows a flag: --out FILE");
+  }
 }
 
 TEST(OptionsTest, RequiredFields) {

@@ -23,9 +23,9 @@ struct MigrateOptions {
 Fields FieldsOf(MigrateOptions& options) {
   Fields fields;
   fields.Add("in", options.in, "checkpoint to read, .pt or .safetensors",
-             {.required = true, .positional = true, .metavar = "IN"});
-  fields.Add("out", options.out, "where the migrated one goes, .pt or .safetensors",
-             {.required = true, .positional = true, .metavar = "OUT"});
+             {.required = true, .positional = true, .metavar = "FILE"});
+  fields.Add("out", options.out, "where the migrated checkpoint goes, .pt or .safetensors",
+             {.required = true, .metavar = "FILE"});
   return fields;
 }
 
@@ -90,7 +90,7 @@ Command DecoderMigrate() {
            "The token embedding grows, heads over the whole vocabulary shrink to their own\n"
            "tokens, and a missing thinking policy head starts as a copy of the policy head.\n"
            "Training does the same by itself when it loads an older checkpoint.",
-       .example = "kibitz decoder migrate old.pt new.pt"},
+       .example = "kibitz decoder migrate tests/golden/decoder/migrate/legacy.pt --out new.pt"},
       Run);
 }
 

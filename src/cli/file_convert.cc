@@ -22,16 +22,15 @@ using Json = nlohmann::ordered_json;
 
 struct FileConvertOptions {
   std::string from;
-  std::string to;
+  std::string out;
   bool force = false;
 };
 
 Fields FieldsOf(FileConvertOptions& options) {
   Fields fields;
   fields.Add("from", options.from, "the file to read",
-             {.required = true, .positional = true, .metavar = "A"});
-  fields.Add("to", options.to, "the file to write",
-             {.required = true, .positional = true, .metavar = "B"});
+             {.required = true, .positional = true, .metavar = "FILE"});
+  fields.Add("out", options.out, "the file to write", {.required = true, .metavar = "FILE"});
   fields.Add("force", options.force, "write over an existing file");
   return fields;
 }
@@ -57,7 +56,7 @@ Kind KindOf(const std::string& path) {
 // Unpacks and packs again; the content stays.
 void Repack(const FileConvertOptions& options) {
   const auto source = io::OpenBytes(options.from);
-  io::ByteSink sink(options.to);
+  io::ByteSink sink(options.out);
   Progress progress("bytes", std::filesystem::file_size(options.from));
   std::vector<char> buffer(1 << 18);
   for (size_t count = source->Read(buffer.data(), buffer.size()); count > 0;
@@ -76,8 +75,8 @@ Json ConvertTable(const FileConvertOptions& options, Kind from) {
     progress.Add(rows - progress.done());
   };
   const io::TableConversion done =
-      from == Kind::kParquet ? io::ConvertParquetToJsonl(options.from, options.to, on_rows)
-                             : io::ConvertJsonlToParquet(options.from, options.to, on_rows);
+      from == Kind::kParquet ? io::ConvertParquetToJsonl(options.from, options.out, on_rows)
+                             : io::ConvertJsonlToParquet(options.from, options.out, on_rows);
   if (done.skipped > 0)
     LogWarn("{} lines skipped; the first: {}", done.skipped, done.first_problem);
   return {{"rows", done.rows}, {"skipped", done.skipped}};
@@ -85,42 +84,42 @@ Json ConvertTable(const FileConvertOptions& options, Kind from) {
 
 int Run(const FileConvertOptions& options, const Context& context) {
   std::error_code error;
-  if (std::filesystem::equivalent(options.from, options.to, error)) {
-    throw Error::Usage("A and B are the same file");
+  if (std::filesystem::equivalent(options.from, options.out, error)) {
+    throw Error::Usage("FILE and --out name the same file");
   }
-  if (!options.force && std::filesystem::exists(options.to)) {
-    throw Error("{} exists; --force writes over it", options.to);
+  if (!options.force && std::filesystem::exists(options.out)) {
+    throw Error("{} exists; --force writes over it", options.out);
   }
   const Kind from = KindOf(options.from);
-  const Kind to = KindOf(options.to);
+  const Kind to = KindOf(options.out);
   Json facts = Json::object();
   if (from == Kind::kPt && to == Kind::kSafetensors) {
-    io::ConvertPtToSafetensors(options.from, options.to);
+    io::ConvertPtToSafetensors(options.from, options.out);
   } else if (from == Kind::kSafetensors && to == Kind::kPt) {
-    io::ConvertSafetensorsToPt(options.from, options.to);
+    io::ConvertSafetensorsToPt(options.from, options.out);
   } else if ((from == Kind::kParquet && to == Kind::kJsonl) ||
              (from == Kind::kJsonl && to == Kind::kParquet)) {
     facts = ConvertTable(options, from);
   } else if (std::filesystem::path(WithoutCompression(options.from)).extension() ==
-                 std::filesystem::path(WithoutCompression(options.to)).extension() &&
+                 std::filesystem::path(WithoutCompression(options.out)).extension() &&
              (from == Kind::kJsonl || from == Kind::kOther)) {
     Repack(options);
   } else {
     throw Error::Usage(
         "cannot convert {} to {}; known: .pt <-> .safetensors, .parquet <-> .jsonl[.gz|.zst], and "
         "packing or unpacking the same kind of file",
-        options.from, options.to);
+        options.from, options.out);
   }
-  facts["bytes"] = std::filesystem::file_size(options.to);
+  facts["bytes"] = std::filesystem::file_size(options.out);
   if (context.json) {
-    Json object = {{"from", options.from}, {"to", options.to}};
+    Json object = {{"from", options.from}, {"to", options.out}};
     object.update(facts);
     PrintJson(object);
   } else {
     std::string text;
     for (const auto& [key, value] : facts.items())
       text += fmt::format(", {} {}", value.dump(), key);
-    fmt::print("{} written{}\n", options.to, text);
+    fmt::print("{} written{}\n", options.out, text);
   }
   return 0;
 }
@@ -136,7 +135,7 @@ Command FileConvert() {
            "The endings say what to do. Nothing is lost between .pt and .safetensors: values that\n"
            "are no tensors travel as metadata. Objects and lists in JSON lines become JSON text\n"
            "in Parquet. .gz and .zst are packed and unpacked on the way.",
-       .example = "kibitz file convert model.pt model.safetensors"},
+       .example = "kibitz file convert models/policy-small/model.safetensors --out policy.pt"},
       Run);
 }
 

@@ -169,8 +169,7 @@ Command PolicyPrecompute() {
            "is\n"
            "started again; what comes out is the same. With --shards and --shard one slice of the\n"
            "input is read, on any machine; 'kibitz policy merge' joins them.",
-       .example =
-           "kibitz policy precompute --input lichess_db_eval.jsonl.zst --out data --memory 2G"},
+       .example = "kibitz policy precompute lichess_db_eval.jsonl.zst --out data --memory 2G"},
       RunPrecompute);
 }
 

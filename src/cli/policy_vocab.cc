@@ -73,7 +73,7 @@ Seen MovesOfData(const std::string& folder) {
 Vocabulary VocabularyFor(const Options& options) {
   if (options.input.empty() && options.data.empty()) return Vocabulary::Full();
   if (!options.input.empty() && !options.data.empty()) {
-    throw Error::Usage("--input and --data are two ways to say it; give one");
+    throw Error::Usage("PATH and --data exclude each other");
   }
   const Seen seen = options.data.empty() ? MovesOfInput(options.input) : MovesOfData(options.data);
   if (seen.none()) throw Error("no row has a move; is this the right file?");
@@ -111,7 +111,7 @@ Command PolicyVocab() {
        .details =
            "All 1968 moves that a piece can make, or those of some data. Castling is king takes\n"
            "rook (e1h1).",
-       .example = "kibitz policy vocab --input evals.parquet --out vocab.npy"},
+       .example = "kibitz policy vocab evals.parquet --out vocab.npy"},
       Run);
 }
 
