@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/curve_plot.h"
@@ -13,54 +14,106 @@
 namespace kibitz::cli {
 namespace {
 
-struct PlotOptions {
-  std::string run;
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::vector<std::string> runs;
   std::string out;
   std::vector<std::string> metrics;
+  double smooth = 0.6;
 };
 
-Fields FieldsOf(PlotOptions& options) {
+Fields FieldsOf(Options& options) {
   Fields fields;
-  fields.Add("run", options.run, "a run's folder, or its metrics.jsonl",
+  fields.Add("runs", options.runs, "folders of runs, or their metrics.jsonl",
              {.required = true, .positional = true, .metavar = "RUN"});
-  fields.Add("out", options.out, "the picture; default: curves.svg in the run's folder",
+  fields.Add("out", options.out, "the picture; default: curves.svg beside the first run's metrics",
              {.metavar = "FILE"});
-  fields.Add("metrics", options.metrics, "metrics to show, such as total_loss,board_acc",
+  fields.Add("metrics", options.metrics,
+             "panels to draw, such as total_loss,move_acc; default: loss, accuracies, gradient "
+             "norm and learning rate, where logged",
              {.metavar = "NAME,NAME,..."});
+  fields.Add("smooth", options.smooth,
+             "weight of the moving average over training curves, as in TensorBoard; 0: raw",
+             {.min = 0, .max = 0.999});
   return fields;
 }
 
-int Run(const PlotOptions& options, const Context& context) {
-  namespace fs = std::filesystem;
-  const bool folder = fs::is_directory(options.run);
-  const fs::path log = folder ? fs::path(options.run) / "metrics.jsonl" : fs::path(options.run);
-  const std::string out =
-      options.out.empty() ? (log.parent_path() / "curves.svg").string() : options.out;
+fs::path LogOf(const std::string& run) {
+  if (!fs::exists(run)) {
+    throw Error("{}: no such run; give the folder that 'kibitz ... train' wrote", run);
+  }
+  if (!fs::is_directory(run)) return run;
+  const fs::path log = fs::path(run) / "metrics.jsonl";
+  if (!fs::exists(log)) {
+    throw Error("{}: the folder has no metrics.jsonl; expected the folder of a training run", run);
+  }
+  return log;
+}
+
+std::vector<RunCurves> ReadRuns(const std::vector<std::string>& runs) {
+  std::vector<RunCurves> read;
+  for (const std::string& run : runs) {
+    const fs::path log = LogOf(run);
+    std::string name = fs::absolute(log).lexically_normal().parent_path().filename();
+    for (const RunCurves& other : read) {
+      if (other.name == name) name = run;  // Runs of one name are told apart by their paths.
+    }
+    read.push_back({.name = std::move(name), .curves = ReadCurves(log)});
+  }
+  return read;
+}
+
+Json ToJson(const RunCurves& run) {
+  Json object = {{"run", run.name}, {"curves", run.curves.size()}};
+  const auto best = BestStep(run.curves);
+  object["best_step"] = best ? Json(best->first) : Json();
+  object["best_loss"] = best ? Json(best->second) : Json();
+  return object;
+}
+
+int Run(const Options& options, const Context& context) {
+  const std::vector<RunCurves> runs = ReadRuns(options.runs);
+  const std::string out = options.out.empty()
+                              ? (LogOf(options.runs[0]).parent_path() / "curves.svg").string()
+                              : options.out;
   std::vector<std::string> metrics;
   for (const std::string& names : options.metrics) {
-    for (std::string_view name : Split(names, ',')) metrics.emplace_back(name);
+    for (std::string_view name : Split(names, ',')) metrics.emplace_back(Trim(name));
   }
-  const io::Curves curves = io::ReadCurves(log);
-  io::WriteCurves(out, curves,
-                  {.metrics = std::move(metrics),
-                   .title = fs::absolute(log).lexically_normal().parent_path().filename()});
+  WriteCurves(out, runs,
+              {.metrics = std::move(metrics),
+               .title = runs.size() == 1 ? runs[0].name : fmt::format("{} runs", runs.size()),
+               .smooth = options.smooth});
   if (context.json) {
-    PrintJson({{"out", out}, {"curves", curves.size()}});
-  } else {
-    fmt::print("{} written\n", out);
+    Json object = {{"out", out}, {"runs", Json::array()}};
+    for (const RunCurves& run : runs) object["runs"].push_back(ToJson(run));
+    PrintJson(object);
+    return 0;
   }
+  for (const RunCurves& run : runs) {
+    if (const auto best = BestStep(run.curves)) {
+      fmt::print("{}: best step {:.0f}, validation loss {:.4g}\n", run.name, best->first,
+                 best->second);
+    }
+  }
+  fmt::print("{} written\n", out);
   return 0;
 }
 
 }  // namespace
 
 Command TrainPlot() {
-  return MakeCommand<PlotOptions>(
+  return MakeCommand<Options>(
       {.name = "train plot",
        .group = "Training",
-       .summary = "draw the curves of a training run as an SVG picture",
-       .details = "Reads metrics.jsonl; works while the run goes on.",
-       .example = "kibitz train plot checkpoints/finetune --metrics total_loss,board_acc"},
+       .summary = "draw the curves of training runs as an SVG picture",
+       .details =
+           "Reads metrics.jsonl of each run, also while it trains. Several runs share the panels,\n"
+           "a colour each. Training curves are smoothed, with the raw values faint behind them.\n"
+           "A ring marks the step with the lowest validation loss: the weights in best.pt.",
+       .example = "kibitz train plot checkpoints/a checkpoints/b --out curves.svg"},
       Run);
 }
 
