@@ -63,6 +63,8 @@ TEST(CliTest, WrongUsageIsTwoAndSaysWhatToDo) {
       {{"chess", "perft", "--dept", "3"}, "did you mean --depth?"},
       {{"chess", "perft", "--depth", "x"}, "expected a whole number from 0 to 30"},
       {{"chess", "pgn"}, "FILE is required"},
+      {{"chess", "pgn", "--files", "x"}, "--files is not a flag; give FILE as a word of its own"},
+      {{"file", "convert", "a.pt", "b.pt"}, "the output follows a flag: --out FILE"},
       {{"chess", "show", "--fen", "x", "--fens", "y"}, "exclude each other"},
   };
   for (const auto& test : cases) {
@@ -105,6 +107,9 @@ TEST(CliTest, ShowAfterMoves) {
   const std::string twice = "Nf3 Nf6 Ng1 Ng8 Nf3 Nf6 Ng1 Ng8";
   EXPECT_THAT(Kibitz({"chess", "show", "--moves", twice}).out, HasSubstr("threefold repetition"));
   EXPECT_THAT(Kibitz({"chess", "show", "--moves", "e4", "--ascii"}).out, HasSubstr("(P)"));
+  EXPECT_EQ(
+      json::parse(Kibitz({"chess", "show", "--moves", "1. f3 e7e5 2.g4 2...Qh4#", "--json"}).out),
+      mate);
   const Ran wrong = Kibitz({"chess", "show", "--moves", "e4 e4"});
   EXPECT_EQ(wrong.code, 1);
   EXPECT_THAT(wrong.err, HasSubstr("--moves: move 'e4' is not legal"));
@@ -138,6 +143,24 @@ TEST(CliTest, ManyFensInOrderWithErrorsInPlace) {
   std::getline(lines, line);
   EXPECT_TRUE(json::parse(line).contains("uci"));
   EXPECT_FALSE(std::getline(lines, line));
+}
+
+TEST(CliTest, EpdIsReadWhereFensAre) {
+  const std::string epd = "8/P3k3/8/8/8/8/8/4K2R w K - bm a8=Q; id \"promotion; or not\";";
+  const auto object = json::parse(Kibitz({"chess", "show", "--fen", epd, "--json"}).out);
+  EXPECT_EQ(object["fen"], "8/P3k3/8/8/8/8/8/4K2R w K - 0 1");
+  const Ran ran = Kibitz(
+      {"chess", "show", "--fens", "-"},
+      epd + "\n8/P3k3/8/8/8/8/8/4K2R w K - 7\n" + "8/P3k3/8/8/8/8/8/4K2R w K - hmvc 7; fmvn 30;\n");
+  EXPECT_EQ(ran.code, 0);
+  std::istringstream lines(ran.out);
+  for (const char* counters : {"0 1", "7 1", "7 30"}) {
+    std::string line;
+    ASSERT_TRUE(std::getline(lines, line));
+    EXPECT_EQ(json::parse(line)["fen"], std::string("8/P3k3/8/8/8/8/8/4K2R w K - ") + counters);
+  }
+  EXPECT_THAT(Kibitz({"chess", "show", "--fen", "8/P3k3/8/8/8/8/8/4K2R w K - 0 1 x"}).err,
+              HasSubstr("expected EPD operations such as bm Nf3;"));
 }
 
 TEST(CliTest, PerftDivide) {
@@ -192,16 +215,95 @@ TEST(CliTest, CtrlCEndsLongWork) {
   EXPECT_EQ(WEXITSTATUS(status), 130);
 }
 
-TEST(CliTest, CompletionKnowsCommandsAndFlags) {
-  const Ran ran = Kibitz({"completion"});
-  EXPECT_THAT(ran.out, HasSubstr("\"chess perft \"*) words=\"--help --fen"));
-  EXPECT_THAT(ran.out, HasSubstr("complete -o default -F _kibitz kibitz"));
-  const Ran used = testing::RunCommand(
-      {"bash", "-c",
-       "source /dev/stdin; COMP_WORDS=(kibitz chess pe); COMP_CWORD=2; _kibitz; "
-       "echo \"${COMPREPLY[@]}\""},
-      ran.out);
-  EXPECT_EQ(used.out, "perft\n");
+// Ctrl-C while the program waits for input is not the end of the input.
+TEST(CliTest, CtrlCEndsWaitingForPositions) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[0], STDIN_FILENO);
+    execl(kProgram.c_str(), kProgram.c_str(), "chess", "moves", "--fens", "-", nullptr);
+    _exit(127);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  ASSERT_EQ(kill(child, SIGINT), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  close(ends[0]);
+  close(ends[1]);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+}
+
+// What the bash script offers for the last of the words.
+std::string BashOffers(const std::string& words, int last) {
+  const Ran script = Kibitz({"completion", "bash"});
+  return testing::RunCommand({"bash", "-c",
+                              "source /dev/stdin; COMP_WORDS=(kibitz " + words + "); COMP_CWORD=" +
+                                  std::to_string(last) + "; _kibitz; echo \"${COMPREPLY[@]}\""},
+                             script.out)
+      .out;
+}
+
+TEST(CliTest, BashCompletesCommandsFlagsAndValues) {
+  EXPECT_EQ(BashOffers("ch", 1), "chess\n");
+  EXPECT_EQ(BashOffers("chess pe", 2), "perft\n");
+  EXPECT_EQ(BashOffers("chess perft --di", 3), "--divide\n");
+  EXPECT_EQ(BashOffers("decoder vocab --part m", 4), "moves\n");
+  EXPECT_EQ(BashOffers("completion z", 2), "zsh\n");
+  // Files: bash completes them itself where nothing is offered.
+  EXPECT_EQ(BashOffers("chess pgn ''", 3), "\n");
+  EXPECT_EQ(BashOffers("chess perft --fens ''", 4), "\n");
+  EXPECT_EQ(BashOffers("chess pgn --str", 3), "--strict\n");
+  EXPECT_EQ(Kibitz({"completion"}).out, Kibitz({"completion", "bash"}).out);
+  EXPECT_EQ(Kibitz({"completion", "tcsh"}).code, 2);
+}
+
+// Runs the shell's own check where it is installed.
+void ExpectParses(const std::string& shell, const std::string& script) {
+  if (testing::RunCommand({"sh", "-c", "command -v " + shell}, "").code != 0) return;
+  const testing::TempFolder folder;
+  WriteFileAtomically(folder.File("script"), script);
+  const Ran ran = testing::RunCommand({shell, "-n", folder.File("script")}, "");
+  EXPECT_EQ(ran.code, 0) << shell << ": " << ran.err;
+  EXPECT_EQ(ran.err, "") << shell;
+}
+
+// Whether quotes close, where a backslash escapes within them if `escapes`.
+bool QuotesClose(const std::string& line, bool escapes) {
+  bool open = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\' && (escapes || !open)) {
+      ++i;
+    } else if (line[i] == '\'') {
+      open = !open;
+    }
+  }
+  return !open;
+}
+
+TEST(CliTest, ZshAndFishCompletionParse) {
+  for (const std::string shell : {"bash", "zsh", "fish"}) {
+    const Ran ran = Kibitz({"completion", shell});
+    EXPECT_EQ(ran.code, 0);
+    ExpectParses(shell, ran.out);
+    std::istringstream lines(ran.out);
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_TRUE(QuotesClose(line, shell == "fish")) << shell << ": " << line;
+    }
+  }
+  const std::string zsh = Kibitz({"completion", "zsh"}).out;
+  EXPECT_TRUE(zsh.starts_with("#compdef kibitz\n"));
+  EXPECT_THAT(zsh, HasSubstr("'perft:count "));
+  EXPECT_THAT(zsh, HasSubstr("'--part[all tokens, or those of one head]:value:(all board moves)'"));
+  EXPECT_THAT(zsh, HasSubstr("'*:FILE:_files'"));
+  EXPECT_THAT(zsh, HasSubstr("':value:(bash zsh fish)'"));
+  const std::string fish = Kibitz({"completion", "fish"}).out;
+  EXPECT_THAT(fish, HasSubstr("complete -c kibitz -n '__kibitz_words_are chess' -a perft -d "));
+  EXPECT_THAT(fish, HasSubstr("complete -c kibitz -n '__kibitz_words_begin chess perft' -l depth "
+                              "-x -d 'plies to count'\n"));
+  EXPECT_THAT(fish, HasSubstr("'__kibitz_words_begin decoder vocab' -l part -x -a 'all board "
+                              "moves' "));
 }
 
 TEST(CliTest, TrainCommandsRunBesideTheProgram) {

@@ -26,7 +26,7 @@ bool StdoutShowsColors() {
 
 bool IsHelp(const std::string& word) { return word == "--help" || word == "-h" || word == "help"; }
 
-// Whether --help stands among the words before "--".
+// Whether --help is among the words before "--".
 bool AsksForHelp(std::span<const std::string> words) {
   for (const std::string& word : words) {
     if (word == "--") return false;
@@ -131,13 +131,13 @@ namespace internal {
 
 Fields CommonFields(CommonOptions& common, const CommandText& text) {
   Fields fields;
-  if (text.json) fields.Add("json", common.json, "print JSON for programs");
+  if (text.json) fields.Add("json", common.json, "print JSON, one object a line");
   if (text.config) {
     fields.Add("config", common.config, "read options from a .yaml, .toml or .json file",
                {.metavar = "FILE"});
   }
-  fields.Add("quiet", common.quiet, "no progress and no remarks, only results and errors");
-  fields.Add("verbose", common.verbose, "more remarks");
+  fields.Add("quiet", common.quiet, "print results and errors only: no progress, no log");
+  fields.Add("verbose", common.verbose, "log more");
   return fields;
 }
 
@@ -165,9 +165,11 @@ std::string HelpOf(const Command& command) {
 }
 
 std::string HelpOfAll(std::span<const Command> commands) {
-  return "kibitz distils game-tree search into small networks that play by instinct or think out "
-         "loud.\n\nusage: kibitz COMMAND [options]\n" +
-         CommandList(commands) + "\n'kibitz COMMAND --help' shows options and an example.\n";
+  return "kibitz distils game-tree search into small neural networks for chess and 2048.\n\n"
+         "usage: kibitz COMMAND [options]\n" +
+         CommandList(commands) +
+         "\n'kibitz COMMAND --help' shows the options of a command and an example.\n"
+         "'kibitz completion --help' shows how to install shell completion.\n";
 }
 
 int RunProgram(std::string_view program, std::span<const Command> commands,

@@ -21,12 +21,12 @@ struct VocabOptions {
 
 Fields FieldsOf(VocabOptions& options) {
   Fields fields;
-  fields.AddChoice("part", options.part, "all tokens, or those that one kind of head can say",
+  fields.AddChoice("part", options.part, "all tokens, or those of one head",
                    {{"all", Part::kAll}, {"board", Part::kBoard}, {"moves", Part::kMoves}});
   return fields;
 }
 
-// What a token is for.
+// The use of a token.
 std::string_view KindOf(TokenId token) {
   if (decoder::IsMove(token)) return "move";
   if (token <= decoder::kBlackPawn) return "piece";
@@ -40,7 +40,7 @@ bool InPart(TokenId token, Part part) {
   return part == Part::kAll || decoder::IsMove(token);
 }
 
-// The board head's tokens come in the order of the head.
+// The board head's tokens in the head's own order.
 template <typename Use>
 void ForEachToken(Part part, Use use) {
   if (part == Part::kBoard) {
@@ -85,8 +85,8 @@ Command DecoderVocab() {
   return MakeCommand<VocabOptions>(
       {.name = "decoder vocab",
        .group = "Decoder",
-       .summary = "list the decoder's 1968 tokens with their numbers for each head",
-       .details = "The board head speaks 41 of the tokens, the policy heads the 1924 moves.",
+       .summary = "list the decoder's 1968 tokens and their indices in each head",
+       .details = "The board head predicts 41 of the tokens, the policy heads the 1924 moves.",
        .example = "kibitz decoder vocab --part board"},
       Run);
 }
