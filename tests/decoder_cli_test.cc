@@ -165,7 +165,7 @@ TEST_F(DumpTest, GamesToo) {
   const json game = json::parse(Decoder({"dump", "--games", path, "--row", "2", "--json"}).out);
   EXPECT_EQ(game["thinking"], false);
   EXPECT_EQ(game["move_mask"][0], 67);
-  EXPECT_THAT(Decoder({"dump", "--games", path, "--row", "3"}).err, HasSubstr("has no game 3"));
+  EXPECT_THAT(Decoder({"dump", "--games", path, "--row", "3"}).err, HasSubstr("found no game 3"));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct MovesOptions {
 
 Fields FieldsOf(MovesOptions& options) { return FieldsOf(options.position); }
 
-// Legal moves by their UCI text.
+// Legal moves with their UCI text, sorted by it.
 std::vector<std::pair<std::string, chess::Move>> SortedMoves(const Board& board) {
   std::vector<std::pair<std::string, chess::Move>> moves;
   for (chess::Move move : chess::LegalMoves(board)) {
@@ -68,9 +68,11 @@ Command ChessMoves() {
       {.name = "chess moves",
        .group = "Chess",
        .summary = "list the legal moves in UCI, in the decoder's notation and in SAN",
-       .details = "Moves are sorted by their UCI text. In the decoder's notation castling is king\n"
-                  "takes rook and a knight promotion has no suffix. With --json the lists \"uci\"\n"
-                  "and \"model\" run in parallel.",
+       .details =
+           "Sorted by UCI text. The decoder's notation writes castling as king takes rook and a\n"
+           "knight promotion without a suffix. With --json, \"uci\" and \"model\" list the same "
+           "moves\n"
+           "in the same order.",
        .example = "kibitz chess moves --fen \"4k3/P7/8/8/8/8/8/4K2R w K - 0 1\" --json"},
       Run);
 }

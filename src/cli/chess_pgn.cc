@@ -39,12 +39,12 @@ Fields FieldsOf(PgnOptions& options) {
   Fields fields;
   fields.Add("files", options.files, "PGN files, also .gz and .zst; - for standard input",
              {.required = true, .positional = true, .metavar = "FILE"});
-  fields.Add("variations", options.variations, "read variations too, with their moves checked");
-  fields.Add("strict", options.strict, "exit with 1 when a game is broken");
+  fields.Add("variations", options.variations, "also read variations and check their moves");
+  fields.Add("strict", options.strict, "exit with code 1 if any game is broken");
   return fields;
 }
 
-// Games from a file, packed or not, and how far into the file the reader is.
+// Reads a file, compressed or not, or standard input, and tells how far it is.
 class Input {
  public:
   explicit Input(const std::string& path) : name_(path == "-" ? "standard input" : path) {
@@ -178,11 +178,13 @@ Command ChessPgn() {
   return MakeCommand<PgnOptions>(
       {.name = "chess pgn",
        .group = "Chess",
-       .summary = "read PGN files with every move checked",
-       .details = "Prints totals, or with --json a line for each game: tags, start, result, moves\n"
-                  "in UCI, and notes (comments, NAGs, clocks, evaluations) by ply. A broken game\n"
-                  "is reported with its line on standard error and skipped.",
-       .example = "kibitz chess pgn games.pgn --json > games.jsonl"},
+       .summary = "read PGN files and check every move",
+       .details =
+           "Prints totals, or with --json one object for each game: tags, starting position, "
+           "result,\n"
+           "moves in UCI, and by ply its comments, NAGs, clocks and evaluations. A broken game is\n"
+           "skipped; its file and line go to standard error.",
+       .example = "kibitz chess pgn examples/immortal.pgn --json > games.jsonl"},
       Run);
 }
 

@@ -30,34 +30,34 @@ struct DumpOptions {
   std::vector<int> ranking;
   std::vector<int> depths;
   bool all = false;
-  decoder::ThinkingOptions settings;
+  decoder::ThinkingOptions thinking;
   double skip_board_prob = 0;
 };
 
 Fields FieldsOf(DumpOptions& options) {
   Fields fields;
   fields.Add("variations", options.variations, "a Parquet file of searches", {.metavar = "FILE"});
-  fields.Add("games", options.games, "a Parquet file of games instead", {.metavar = "FILE"});
-  fields.Add("row", options.row, "which row, or with --games which game, from 0");
-  fields.Add("seed", options.seed, "of the order and the depths, as in training");
-  fields.Add("epoch", options.epoch, "the order and depths of a later pass over the data");
-  fields.Add("ranking", options.ranking,
-             "the order instead: ranks by visits, first shown first, such as 2,1",
+  fields.Add("games", options.games, "or a Parquet file of games", {.metavar = "FILE"});
+  fields.Add("row", options.row, "row of the searches, or number of the game, from 0");
+  fields.Add("seed", options.seed,
+             "seed that draws the order and depths of variations, as in training");
+  fields.Add("epoch", options.epoch, "epoch that draws them, from 0");
+  fields.Add("ranking", options.ranking, "fix the order: ranks by visits, such as 2,1",
              {.metavar = "N,N,..."});
-  fields.Add("depths", options.depths, "the depths instead, in the order shown, such as 2,1",
-             {.metavar = "N,N,..."});
-  fields.Add("all", options.all, "every position, also the squares of boards");
-  fields.Add("max_seq_len", options.settings.max_seq_len, "most tokens in a sequence",
+  fields.Add("depths", options.depths,
+             "fix the depth of each variation, in that order, such as 2,1", {.metavar = "N,N,..."});
+  fields.Add("all", options.all, "print every token, also each square of a board");
+  fields.Add("max_seq_len", options.thinking.max_seq_len, "max tokens in a sequence",
              {.min = decoder::kBoardTokens, .max = 1 << 20});
-  fields.AddAll(FieldsOf(options.settings));
+  fields.AddAll(FieldsOf(options.thinking));
   fields.Add("skip_board_prob", options.skip_board_prob,
-             "with --games: chance to leave out a board", {.min = 0, .max = 1});
+             "with --games: probability that a board is left out", {.min = 0, .max = 1});
   return fields;
 }
 
 struct Sample {
   Sequence sequence;
-  std::vector<decoder::ThinkingAttempt> attempts;  // Of a thought.
+  std::vector<decoder::ThinkingAttempt> attempts;  // Of a thinking sequence.
 };
 
 Sample ReadThought(const DumpOptions& options) {
@@ -67,10 +67,10 @@ Sample ReadThought(const DumpOptions& options) {
            .sample = options.row,
            .purpose = Purpose("thought")});
   decoder::ThinkingResult result =
-      decoder::Think(row, options.settings, rng, {options.ranking, options.depths});
+      decoder::Think(row, options.thinking, rng, {options.ranking, options.depths});
   if (!result.sequence) {
-    throw Error("{}, row {}: makes no sequence of at most {} tokens; raise --max-seq-len",
-                options.variations, options.row, options.settings.max_seq_len);
+    throw Error("{}, row {}: its shortest sequence has more than {} tokens; raise --max-seq-len",
+                options.variations, options.row, options.thinking.max_seq_len);
   }
   return {*std::move(result.sequence), std::move(result.attempts)};
 }
@@ -78,16 +78,17 @@ Sample ReadThought(const DumpOptions& options) {
 Sample ReadGame(const DumpOptions& options) {
   const auto source = decoder::OpenGames(
       {options.games},
-      {.max_seq_len = options.settings.max_seq_len, .skip_board_prob = options.skip_board_prob});
+      {.max_seq_len = options.thinking.max_seq_len, .skip_board_prob = options.skip_board_prob});
   if (options.row >= source->size()) {
-    throw Error("{}: has no game {}, only 0 to {}", options.games, options.row, source->size() - 1);
+    throw Error("{}: found no game {}, expected 0 to {}", options.games, options.row,
+                source->size() - 1);
   }
   uint64_t within = options.row;
   size_t unit = 0;
   while (within >= source->unit_sizes()[unit]) within -= source->unit_sizes()[unit++];
   const auto loaded = source->Load(unit);
   if (!loaded->Usable(within)) {
-    throw Error("{}, game {}: no row of it can be used", options.games, options.row);
+    throw Error("{}, game {}: found no valid row; try another --row", options.games, options.row);
   }
   Rng rng({.seed = options.seed,
            .epoch = options.epoch,
@@ -132,14 +133,15 @@ void PrintTable(const Sample& sample, bool all) {
   const Sequence& sequence = sample.sequence;
   if (!sample.attempts.empty()) {
     const decoder::ThinkingAttempt& used = sample.attempts.back();
-    fmt::print("thought of {} tokens: ranking {}, depths {}, first is {}best{}\n", sequence.size(),
-               fmt::join(used.ranking, ","), fmt::join(used.depths, ","),
-               sequence.first_is_not_best ? "not " : "",
-               sample.attempts.size() > 1
-                   ? fmt::format(", shortened in {} tries", sample.attempts.size() - 1)
-                   : "");
+    fmt::print(
+        "thinking sequence of {} tokens: ranking {}, depths {}, first variation is {}the best{}\n",
+        sequence.size(), fmt::join(used.ranking, ","), fmt::join(used.depths, ","),
+        sequence.first_is_not_best ? "not " : "",
+        sample.attempts.size() > 1
+            ? fmt::format(", shortened {} times to fit", sample.attempts.size() - 1)
+            : "");
   } else {
-    fmt::print("game of {} tokens\n", sequence.size());
+    fmt::print("game sequence of {} tokens\n", sequence.size());
   }
   fmt::print("{:>4}  {:18}  {:22}  {:8}  {:>5}  {:9}  {}\n", "pos", "token", "board target", "move",
              "block", "value", "masks");
@@ -157,7 +159,7 @@ void PrintTable(const Sample& sample, bool all) {
     }
     PrintLine(list[i]);
   }
-  fmt::print("[N] the next token, [O] overridden\n");
+  fmt::print("[N] target is the next token, [O] target differs from it\n");
 }
 
 Json Positions(const std::vector<uint8_t>& mask) {
@@ -235,7 +237,7 @@ int Run(const DumpOptions& options, const Context& context) {
     throw Error::Usage("give either --variations FILE or --games FILE");
   }
   if (!options.games.empty() && (!options.ranking.empty() || !options.depths.empty())) {
-    throw Error::Usage("--ranking and --depths are for --variations");
+    throw Error::Usage("--ranking and --depths need --variations");
   }
   const Sample sample = options.games.empty() ? ReadThought(options) : ReadGame(options);
   if (context.json) {
@@ -252,14 +254,13 @@ Command DecoderDump() {
   return MakeCommand<DumpOptions>(
       {.name = "decoder dump",
        .group = "Decoder",
-       .summary = "show what the decoder is taught by one row, position by position",
-       .details =
-           "For each position: the token that goes in, what the board head must say ([N] just\n"
-           "the next token, [O] something else), the move that a policy head must say, the\n"
-           "masks, the board it belongs to, and values. The same seed and epoch give what\n"
-           "training on this one file sees. With --json also the tensors, as lists.",
-       .example = "kibitz decoder dump --variations variations.parquet --row 3 --ranking 2,1 "
-                  "--depths 2,1"},
+       .summary = "show the training sequence of one row, token by token",
+       .details = "For each token: the target of the board head, the target of a policy head, the "
+                  "masks, the\n"
+                  "board block and the values. The same seed and epoch give the sequence that "
+                  "training on\n"
+                  "this one file sees. --json adds the tensors as lists.",
+       .example = "kibitz decoder dump --variations examples/decoder/searches.parquet --row 0"},
       Run);
 }
 

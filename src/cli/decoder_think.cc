@@ -306,7 +306,8 @@ Command DecoderThink() {
                   "and checked by the network in one pass; the tokens are the same as one by one. "
                   "A thought\n"
                   "that reaches the longest sequence ends there, and the move is the instinct's.",
-       .example = "kibitz decoder think --model model.pt --max-variations 3 --boards"},
+       .example =
+           "kibitz decoder think --model tests/golden/decoder/tiny.pt --max-variations 3 --boards"},
       Run);
 }
 

@@ -24,7 +24,7 @@ struct TokensOptions {
 
 Fields FieldsOf(TokensOptions& options) {
   Fields fields = FieldsOf(options.position);
-  fields.Add("ids", options.ids, "the other way: 68 token numbers to the position they describe",
+  fields.Add("ids", options.ids, "decode instead: 68 token ids of a position",
              {.min = 0, .max = 65535, .metavar = "N,N,..."});
   return fields;
 }
@@ -82,10 +82,10 @@ Command DecoderTokens() {
   return MakeCommand<TokensOptions>(
       {.name = "decoder tokens",
        .group = "Decoder",
-       .summary = "show a position as the decoder's 68 tokens, or 68 tokens as a position",
-       .details =
-           "The tokens leave out en passant and the move counters. Castling rights that the\n"
-           "pieces do not support are dropped.",
+       .summary = "encode a position as the decoder's 68 tokens, or decode them",
+       .details = "The tokens hold neither the en passant square nor the move counters. Castling "
+                  "rights that\n"
+                  "the pieces do not support are dropped.",
        .example = "kibitz decoder tokens --fen \"4k3/P7/8/8/8/8/8/4K2R w K - 0 1\""},
       Run);
 }

@@ -121,7 +121,7 @@ Command FileShow() {
        .details =
            "Knows Parquet, .pt, .safetensors, .npy, SQLite, TensorBoard events, JSON and JSON\n"
            "lines, and text; gzip and zstd around any stream. The content decides, not the name.",
-       .example = "kibitz file show checkpoint.pt"},
+       .example = "kibitz file show models/policy-small/model.safetensors"},
       Run);
 }
 

@@ -22,10 +22,11 @@ Fields FieldsOf(EvalsOptions& options) {
   Fields fields;
   fields.AddAll(FieldsOf(options.input));
   fields.AddAll(FieldsOf(options.output));
-  fields.Add("sessions", options.sessions,
-             "how each position is analysed, one after the other: nodes, depth or movetime, and "
-             "multipv",
-             {.metavar = "LIST"});
+  fields.Add(
+      "sessions", options.sessions,
+      "searches of each position: nodes, depth or movetime, and multipv; semicolons separate "
+      "them",
+      {.metavar = "LIST"});
   fields.AddAll(FieldsOf(options.teacher));
   return fields;
 }
@@ -69,16 +70,16 @@ Command OracleEvals() {
   return MakeCommand<EvalsOptions>(
       {.name = "oracle evals",
        .group = "Teachers",
-       .summary =
-           "let an engine or a network evaluate positions, as in the Lichess evaluation database",
-       .details =
-           "With --out FILE.parquet a row for each line: fen, line, depth, knodes, cp, mate; with\n"
-           "FILE.jsonl.zst an object for each position, as database.lichess.org has them. Scores "
-           "are\n"
-           "from White's view, castling is written e1h1. Several --sessions give several "
-           "evaluations of\n"
-           "a position. A position occurs once. After Ctrl-C or a kill the same command goes on.",
-       .example = "kibitz oracle evals games.pgn --sessions "
+       .summary = "evaluate positions as in the Lichess evaluation database",
+       .details = "A UCI engine or a network searches each position once, or once for each of "
+                  "--sessions.\n"
+                  "FILE.parquet gets a row for each line: fen, line, depth, knodes, cp, mate. "
+                  "FILE.jsonl.zst gets\n"
+                  "an object for each position, in the format of database.lichess.org. Scores are "
+                  "from White's\n"
+                  "view; castling is written e1h1. Duplicate positions are dropped.\n"
+                  "After Ctrl-C or a crash, run the same command again: it resumes.",
+       .example = "kibitz oracle evals examples/immortal.pgn --sessions "
                   "'nodes=2000;nodes=20000,multipv=3' --out evals.parquet"},
       RunEvals);
 }

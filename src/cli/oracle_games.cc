@@ -28,24 +28,26 @@ Fields FieldsOf(GamesOptions& options) {
   Fields fields;
   fields.AddAll(FieldsOf(options.output));
   fields.AddAll(oracles::FieldsOf(options.play));
-  fields.Add("openings", options.openings,
-             "games begin where these end: PGN, FEN or EPD lines, or Parquet rows of games",
-             {.metavar = "FILE"});
+  fields.Add(
+      "openings", options.openings,
+      "games start from the last positions of these: PGN, FEN or EPD lines, or Parquet games",
+      {.metavar = "FILE"});
   fields.AddAll(FieldsOf(options.teacher));
   fields.Add("engine2", options.engine2,
-             "a second engine as opponent; each opening is then played with both colours",
+             "opponent: a second engine; each opening is then played with both colours",
              {.metavar = "CMD"});
-  fields.Add("net2", options.net2, "a network as opponent, in the same way", {.metavar = "FILE"});
+  fields.Add("net2", options.net2, "opponent: a network instead of a second engine",
+             {.metavar = "FILE"});
   fields.Add("engine2_option", options.engine2_option, "UCI option of the second engine",
              {.metavar = "NAME=VALUE"});
-  fields.Add("engine2_nodes", options.engine2_nodes, "nodes of the opponent, if others",
-             {.min = 1});
+  fields.Add("engine2_nodes", options.engine2_nodes,
+             "nodes of the opponent's search; default: as the first", {.min = 1});
   return fields;
 }
 
 std::unique_ptr<oracles::Teacher> OpenSecond(const GamesOptions& options) {
   if (!options.engine2.empty() && !options.net2.empty()) {
-    throw Error::Usage("--engine2 and --net2: the opponent is one of them");
+    throw Error::Usage("--engine2 and --net2 exclude each other");
   }
   if (options.engine2.empty() && options.net2.empty()) {
     if (options.engine2_nodes || !options.engine2_option.empty()) {
@@ -69,7 +71,7 @@ int RunGames(const GamesOptions& options, const Context& context) {
   const auto second = OpenSecond(options);
   oracles::PlayOptions play = options.play;
   if (play.temperature > 0 && options.teacher.session.multipv == 1) {
-    LogWarn("--temperature has no effect with --multipv 1: there is one line to draw from");
+    LogWarn("--temperature has no effect with --multipv 1: there is only one move to draw");
   }
   nlohmann::ordered_json settings = {{"command", "oracle games"},
                                      {"options", oracles::FieldsOf(play).ToTree()},
@@ -100,17 +102,18 @@ Command OracleGames() {
   return MakeCommand<GamesOptions>(
       {.name = "oracle games",
        .group = "Teachers",
-       .summary = "let an engine or a network play games and write them as records to learn from",
-       .details = "A row for each position: the move played, the one the teacher thinks best, and "
-                  "win, draw\n"
-                  "and loss for the side to move, as 'decoder pretrain' reads them. Variety comes "
-                  "from\n"
-                  "--openings, --random-plies and --temperature, which draws among the --multipv "
-                  "lines.\n"
-                  "A game depends on the seed and its number, not on --engines. After Ctrl-C or a "
-                  "kill the\n"
-                  "same command goes on with the games that are missing.",
-       .example = "kibitz oracle games --games 1000 --nodes 5000 --out games.parquet"},
+       .summary = "play games with an engine or a network and write training records",
+       .details =
+           "Writes a row for each position, as 'decoder pretrain' reads it: the move played, the "
+           "best\n"
+           "move, and win, draw and loss for the side to move. --openings, --random-plies and\n"
+           "--temperature (which draws among the --multipv lines) make games differ. A game "
+           "depends on\n"
+           "the seed and its number, not on --engines.\n"
+           "After Ctrl-C or a crash, run the same command again: it resumes with the missing "
+           "games.",
+       .example =
+           "kibitz oracle games --games 10 --nodes 1000 --random-plies 4 --out games.parquet"},
       RunGames);
 }
 

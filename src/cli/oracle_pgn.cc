@@ -55,7 +55,8 @@ int RunPgn(const PgnOptions& options, const Context& context) {
     const oracles::Joined joined = oracles::JoinGames(parts);
     if (joined.rows == 0 && !teacher) {
       LogWarn(
-          "no row: the games have no [%eval] comments; give --engine stockfish (or --net) to judge "
+          "no row written: the games have no [%eval] comments; --engine stockfish (or --net) "
+          "evaluates "
           "them");
     }
     return joined;
@@ -71,19 +72,18 @@ Command OraclePgn() {
   return MakeCommand<PgnOptions>(
       {.name = "oracle pgn",
        .group = "Teachers",
-       .summary = "make records to learn from out of PGN games",
-       .details =
-           "A row for each position, as 'oracle games' writes them. Games with [%eval] comments "
-           "(Lichess\n"
-           "analysis) need no engine: chances follow from the evaluations, and the best move is "
-           "the "
-           "one\n"
-           "that a variation gives instead of a ?!, ? or ?? move, or the move played where it lost "
-           "at\n"
-           "most --tolerance centipawns. With --engine or --net, what the file does not say is "
-           "asked for.",
-       .example =
-           "kibitz oracle pgn games.pgn --engine stockfish --nodes 5000 --out games.parquet"},
+       .summary = "turn PGN games into training records",
+       .details = "Writes a row for each position, as 'oracle games' does. Games with [%eval] "
+                  "comments, as\n"
+                  "Lichess analyses them, need no engine: win, draw and loss follow from the "
+                  "evaluations. The\n"
+                  "best move is the variation's where a move is marked ?!, ? or ??, else the move "
+                  "played if it\n"
+                  "lost at most --tolerance centipawns. --engine or --net evaluates what the file "
+                  "leaves out.\n"
+                  "After Ctrl-C or a crash, run the same command again: it resumes.",
+       .example = "kibitz oracle pgn examples/immortal.pgn --engine stockfish --nodes 2000 --out "
+                  "pgn.parquet"},
       RunPgn);
 }
 

@@ -46,20 +46,19 @@ Command OracleVariations() {
   return MakeCommand<VariationsOptions>(
       {.name = "oracle variations",
        .group = "Teachers",
-       .summary = "let an engine or a network write the lines it considers in positions of games",
-       .details =
-           "A row for each position: the variations as JSON with win, draw and loss at every "
-           "node,\n"
-           "and the final move, as 'decoder finetune' reads them. With --net the lines are those "
-           "of a tree\n"
-           "search and its visits; else the engine's --multipv lines: fractions of visits are a "
-           "softmax of their scores (--fraction-temperature), a "
-           "node's\n"
-           "values those of its line unless --node-evals asks for them. A position occurs once. "
-           "After\n"
-           "Ctrl-C or a kill the same command goes on.",
-       .example = "kibitz oracle variations games.parquet --per-game 4 --nodes 20000 --out "
-                  "searches.parquet"},
+       .summary = "search positions of games and write the variations as training records",
+       .details = "Writes a row for each position, as 'decoder finetune' reads it: the variations "
+                  "as JSON with\n"
+                  "win, draw and loss at every node, and the final move. With --net the lines and "
+                  "visits come\n"
+                  "from a tree search. An engine gives its --multipv lines: their fractions of "
+                  "visits are a\n"
+                  "softmax of the scores (--fraction-temperature), and a node has the value of its "
+                  "line unless\n"
+                  "--node-evals searches it. Duplicate positions are dropped.\n"
+                  "After Ctrl-C or a crash, run the same command again: it resumes.",
+       .example = "kibitz oracle variations examples/decoder/games.parquet --per-game 1 --limit 20 "
+                  "--nodes 2000 --out searches.parquet"},
       RunVariations);
 }
 

@@ -27,17 +27,18 @@ void PrintDone(const RecordRun& run, const Json& report, const Context& context)
     fmt::print(", {} duplicates dropped", report["duplicates"].get<int64_t>());
   }
   if (report.contains("kept")) {
-    fmt::print("; nothing to do, it was whole\n");
+    fmt::print("; already complete\n");
     return;
   }
-  fmt::print("\n{} positions asked about in {}, {} positions/s", report["asked"].get<int64_t>(),
+  fmt::print("\n{} positions searched in {}, {} positions/s", report["asked"].get<int64_t>(),
              HumanSeconds(report["seconds"]), HumanCount(report["positions_per_second"]));
   if (report["parts_kept"] > 0) {
-    fmt::print("; {} parts were there", report["parts_kept"].get<int64_t>());
+    fmt::print("; resumed with {} parts", report["parts_kept"].get<int64_t>());
   }
   fmt::print("\n");
   if (report["engine_failures"] > 0) {
-    fmt::print("engines failed and were started anew: {}\n", report["engine_failures"].get<int>());
+    fmt::print("engines that failed and were restarted: {}\n",
+               report["engine_failures"].get<int>());
   }
   for (const auto& [reason, tally] : report["skipped"].items()) {
     fmt::print("skipped {}: {}\n", tally["count"].get<int64_t>(), reason);
@@ -49,9 +50,9 @@ void PrintDone(const RecordRun& run, const Json& report, const Context& context)
 Fields FieldsOf(RecordOutput& output) {
   Fields fields;
   fields.Add("out", output.out,
-             "file for the records; what an interrupted run has made is in FILE.parts",
+             "file for the records; an unfinished run keeps its parts in FILE.parts",
              {.required = true, .metavar = "FILE"});
-  fields.Add("fresh", output.fresh, "throw away what is there and start anew");
+  fields.Add("fresh", output.fresh, "discard an existing output and its parts, and start over");
   return fields;
 }
 
@@ -105,10 +106,11 @@ int Run(const RecordRun& run, const oracles::Skipped& skipped, const Context& co
 Fields FieldsOf(PositionInput& input) {
   Fields fields;
   fields.Add("files", input.files,
-             "games or positions: PGN, Parquet rows of games (file or folder), FEN or EPD lines",
+             "games or positions: PGN, Parquet games (file or folder), FEN or EPD lines",
              {.required = true, .positional = true, .metavar = "FILE"});
   fields.AddAll(oracles::FieldsOf(input.sampling));
-  fields.Add("part_positions", input.part_positions, "positions written at a time", {.min = 1});
+  fields.Add("part_positions", input.part_positions, "positions in a part, the unit of resuming",
+             {.min = 1});
   return fields;
 }
 

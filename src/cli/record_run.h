@@ -1,4 +1,4 @@
-// What the oracle commands share: where records go, going on after an interruption, and the report.
+// What the oracle commands share: where records go, resuming, and the report.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct RecordOutput {
 };
 Fields FieldsOf(RecordOutput& output);
 
-// What a run did, besides writing parts.
+// Counts of a run.
 struct RecordWork {
-  int64_t positions = 0;  // Asked about.
-  int failures = 0;       // Of engines.
+  int64_t positions = 0;  // Searched.
+  int failures = 0;       // Engines that had to restart.
 };
 
 struct RecordRun {
@@ -38,13 +38,13 @@ struct RecordRun {
   std::string unit;  // "games", "positions".
 };
 
-// Files as settings name them: path and size.
+// Path and size of each file, for the copy of the options.
 nlohmann::ordered_json DescribeInputs(const std::vector<std::string>& paths);
 
-// Does what is missing, puts the output in place and reports. The exit code.
+// Computes the missing parts, joins them to the output and reports. Returns the exit code.
 int Run(const RecordRun& run, const oracles::Skipped& skipped, const Context& context);
 
-// Positions to judge, and how many make a part.
+// Positions to evaluate, and how many make a part.
 struct PositionInput {
   std::vector<std::string> files = {};
   oracles::Sampling sampling = {};
@@ -52,7 +52,7 @@ struct PositionInput {
 };
 Fields FieldsOf(PositionInput& input);
 
-// The same for commands that judge positions.
+// The same for commands that evaluate positions.
 struct PositionRun {
   std::string command;  // "oracle evals"
   PositionInput input;

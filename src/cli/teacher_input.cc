@@ -16,12 +16,12 @@ namespace kibitz::cli {
 namespace {
 
 void AddSession(Fields& fields, Session& session) {
-  fields.Add("nodes", session.nodes,
-             "nodes of a search; where no limit is given 10000, 800 with a network", {.min = 1});
+  fields.Add("nodes", session.nodes, "nodes of a search; default 10000, or 800 with a network",
+             {.min = 1});
   fields.Add("depth", session.depth, "depth of a search", {.min = 1, .max = 1000});
   fields.Add("movetime", session.movetime,
-             "milliseconds of a search; its records cannot be made the same again", {.min = 1});
-  fields.Add("multipv", session.multipv, "lines the teacher gives", {.min = 1, .max = 256});
+             "milliseconds of a search; the records are then not reproducible", {.min = 1});
+  fields.Add("multipv", session.multipv, "lines the engine reports", {.min = 1, .max = 256});
 }
 
 oracles::Limits LimitsOf(const Session& session) {
@@ -37,7 +37,7 @@ oracles::Limits LimitsOf(const Session& session) {
 std::vector<std::string> CommandOf(const std::string& engine) {
   std::vector<std::string> command;
   for (std::string_view word : SplitWords(engine)) command.emplace_back(word);
-  if (command.empty()) throw Error::Usage("--engine: no program is named");
+  if (command.empty()) throw Error::Usage("--engine: expected a program");
   const bool is_path = command[0].find('/') != std::string::npos;
   const bool runs = is_path && access(command[0].c_str(), X_OK) == 0;
   const std::string path = runs      ? command[0]
@@ -45,8 +45,8 @@ std::vector<std::string> CommandOf(const std::string& engine) {
                                      : oracles::FindProgram(command[0]);
   if (path.empty()) {
     throw Error(
-        "there is no engine {} on this machine; install one, such as Debian's package "
-        "stockfish (apt install stockfish), or name another with --engine",
+        "found no engine {}; install one (Debian: apt install stockfish) or name another with "
+        "--engine",
         Quoted(command[0]));
   }
   command[0] = path;
@@ -66,8 +66,7 @@ void SetWord(Session& session, std::string_view word, const std::string& text) {
   const std::string name(Trim(word.substr(0, equals)));
   const auto value = ParseInt(Trim(word.substr(std::min(equals + 1, word.size()))));
   if (!value || *value < 1) {
-    throw Error::Usage("--sessions {}: {}: expected a name, = and a whole number from 1", text,
-                       Quoted(word));
+    throw Error::Usage("--sessions {}: {}: expected NAME=N with N at least 1", text, Quoted(word));
   }
   if (name == "nodes") {
     session.nodes = value;
@@ -84,25 +83,25 @@ void SetWord(Session& session, std::string_view word, const std::string& text) {
 }
 
 constexpr int64_t kVisits = 800;
-// Many positions are searched at once, so that each needs few leaves for full batches.
+// Many positions are searched at once, so few leaves of each fill a batch.
 constexpr int kMaxLeaves = 4;
 
 oracles::SearchTeacherOptions SearchOptionsOf(const TeacherInput& input) {
   const Session& session = input.session;
   if (session.depth || session.movetime) {
-    throw Error::Usage("a network searches by --nodes, not by depth or time");
+    throw Error::Usage("a network takes --nodes, not --depth or --movetime");
   }
   oracles::SearchTeacherOptions options{.visits = session.nodes.value_or(kVisits),
                                         .tree = input.search.tree,
                                         .max_variations = session.multipv,
                                         .line_plies = input.line_plies};
-  if (options.visits < 2) throw Error::Usage("a network needs --nodes 2 at least");
+  if (options.visits < 2) throw Error::Usage("a network needs --nodes of at least 2");
   if (options.tree.leaves == 0)
     options.tree.leaves = oracles::LeavesFor(options.visits, kMaxLeaves);
   return options;
 }
 
-// A search with the network of --net, which it owns.
+// MCTS with the network of --net, which it owns.
 class NetTeacher : public oracles::Teacher {
  public:
   explicit NetTeacher(const TeacherInput& input)
@@ -132,31 +131,29 @@ class NetTeacher : public oracles::Teacher {
 
 Fields FieldsOf(TeacherInput& input) {
   Fields fields;
-  fields.Add("engine", input.engine, "UCI engine that teaches: a program and its arguments",
-             {.metavar = "CMD"});
+  fields.Add("engine", input.engine, "UCI engine: a program and its arguments", {.metavar = "CMD"});
   fields.Add("engine_option", input.engine_option, "UCI option of the engine",
              {.metavar = "NAME=VALUE"});
   if (!input.by_sessions) AddSession(fields, input.session);
-  fields.Add("engines", input.engines, "engines at work at the same time; 0: one a core",
+  fields.Add("engines", input.engines, "engines to run in parallel; 0: one for each core",
              {.min = 0, .max = 1024});
-  fields.Add("line_plies", input.line_plies, "longest line kept", {.min = 1, .max = 256});
+  fields.Add("line_plies", input.line_plies, "max plies kept of a line", {.min = 1, .max = 256});
   fields.Add("fraction_temperature", input.fraction_temperature,
-             "centipawns; a line's fraction of visits is the softmax of scores over this",
+             "in centipawns: fractions of visits are a softmax of scores divided by this",
              {.min = 0.01, .max = 100000});
   if (!input.by_sessions) {
     fields.Add("node_evals", input.node_evals,
-               "nodes to ask about each position of a line with; 0: it has the line's value",
-               {.min = 0});
+               "nodes to search each node of a line with; 0: use the line's value", {.min = 0});
   }
   fields.Add("engine_timeout", input.engine_timeout,
-             "seconds of silence after which an engine is started anew", {.min = 0.01});
+             "restart an engine after this many seconds of silence", {.min = 0.01});
   fields.AddAll(oracles::FieldsOf(input.wdl_model));
   fields.AddAll(FieldsOf(input.search));
   return fields;
 }
 
 int WorkersOf(const TeacherInput& input) {
-  constexpr int kSearches = 8;  // Their leaves fill a batch together.
+  constexpr int kSearches = 8;  // Together their leaves fill a batch.
   if (!input.search.net.empty()) return kSearches;
   return input.engines == 0 ? HardwareThreads() : input.engines;
 }
@@ -187,7 +184,8 @@ std::vector<Session> ParseSessions(const std::string& text) {
     Session& session = sessions.emplace_back();
     for (std::string_view word : Split(part, ',')) SetWord(session, Trim(word), text);
   }
-  if (sessions.empty()) throw Error::Usage("--sessions: none is given");
+  if (sessions.empty())
+    throw Error::Usage("--sessions: expected at least one, such as nodes=10000");
   return sessions;
 }
 

@@ -1,5 +1,5 @@
-// The teacher of the oracle commands: which engine or network, how long it thinks. Every command
-// that makes records takes it this way.
+// The teacher of the oracle commands: which engine or network, and its limits. Every command that
+// writes records takes it this way.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,7 @@
 
 namespace kibitz::cli {
 
-// How long, and how many lines. Nothing given: 10,000 nodes of an engine, 800 visits with a
-// network.
+// Limits of a search. Without any: 10,000 nodes of an engine, 800 visits with a network.
 struct Session {
   std::optional<int64_t> nodes = {};
   std::optional<int64_t> depth = {};
@@ -34,19 +33,19 @@ struct TeacherInput {
   int64_t node_evals = 0;
   double engine_timeout = 30;
   oracles::WdlModel wdl_model = {};
-  SearchInput search = {.net_required = false};  // With a network it teaches instead of the engine.
-  bool by_sessions = false;                      // Set by the command: limits come from elsewhere.
+  SearchInput search = {.net_required = false};  // A network replaces the engine.
+  bool by_sessions = false;                      // Set by the command: --sessions has the limits.
 };
 
 Fields FieldsOf(TeacherInput& input);
 
-// Engines or searches at work at the same time.
+// Engines or searches in parallel.
 int WorkersOf(const TeacherInput& input);
 
 // Whether an engine or a network is named.
 bool HasTeacher(const TeacherInput& input);
 
-// Throws Error when there is no such engine, or it cannot do what is asked.
+// Throws Error when the engine is missing or does not support what the options ask for.
 std::unique_ptr<oracles::Teacher> OpenTeacher(const TeacherInput& input);
 
 // "nodes=2000;nodes=20000,multipv=3": sessions separated by semicolons. Throws Error::Usage.

@@ -30,7 +30,7 @@ int Run(const VersionOptions&, const Context& context) {
 Command Version() {
   return MakeCommand<VersionOptions>({.name = "version",
                                       .group = "General",
-                                      .summary = "version and how this program was built",
+                                      .summary = "show the version and how the program was built",
                                       .details = "",
                                       .example = "kibitz version --json"},
                                      Run);
