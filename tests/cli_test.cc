@@ -28,25 +28,34 @@ Ran Kibitz(std::vector<std::string> words, const std::string& input = "") {
   return testing::RunCommand(words, input);
 }
 
+// All commands: the indented lines of the help.
+std::vector<std::string> CommandNames() {
+  std::vector<std::string> names;
+  std::istringstream lines(Kibitz({"--help"}).out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  ")) names.push_back(line.substr(2, line.find("  ", 2) - 2));
+  }
+  return names;
+}
+
+Ran HelpOf(const std::string& name) {
+  std::istringstream parts(name);
+  std::vector<std::string> words;
+  for (std::string word; parts >> word;) words.push_back(word);
+  words.emplace_back("--help");
+  return Kibitz(words);
+}
+
 TEST(CliTest, HelpListsEveryCommandAndEachHasAnExample) {
   const Ran help = Kibitz({"--help"});
   EXPECT_EQ(help.code, 0);
   for (const char* name : {"chess show", "chess moves", "chess perft", "chess pgn", "version"}) {
     EXPECT_THAT(help.out, HasSubstr(name));
   }
-  // Commands are the indented lines.
-  std::vector<std::string> names;
-  std::istringstream lines(help.out);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("  ")) names.push_back(line.substr(2, line.find("  ", 2) - 2));
-  }
+  const std::vector<std::string> names = CommandNames();
   EXPECT_GE(names.size(), 6U);
   for (const std::string& name : names) {
-    std::istringstream parts(name);
-    std::vector<std::string> words;
-    for (std::string word; parts >> word;) words.push_back(word);
-    words.emplace_back("--help");
-    const Ran ran = Kibitz(words);
+    const Ran ran = HelpOf(name);
     EXPECT_EQ(ran.code, 0) << name;
     EXPECT_THAT(ran.out, HasSubstr("usage: kibitz " + name));
     EXPECT_THAT(ran.out, HasSubstr("\nexample\n  ")) << name;

@@ -11,7 +11,6 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "io/tables/jsonl.h"
 
 namespace kibitz::cli {
@@ -21,7 +20,7 @@ namespace {
 constexpr double kWidth = 1080;
 constexpr double kHeight = 230;  // Of a panel, with its margins.
 constexpr double kLeft = 58;
-constexpr double kRight = 16;
+constexpr double kRight = 24;
 constexpr double kTop = 34;
 constexpr double kBottom = 34;
 constexpr double kLegendLine = 20;
@@ -80,6 +79,12 @@ std::vector<double> Ticks(const Range& range) {
     ticks.push_back(std::abs(at) < step * 1e-6 ? 0 : at);
   }
   return ticks;
+}
+
+// 1500 -> "1.5k".
+std::string StepText(double step) {
+  if (step >= 1e6) return fmt::format("{:g}M", step / 1e6);
+  return step >= 1e3 ? fmt::format("{:g}k", step / 1e3) : fmt::format("{:g}", step);
 }
 
 std::string Escaped(std::string_view text) {
@@ -173,7 +178,7 @@ class PanelWriter {
     for (double tick : Ticks(steps_)) {
       svg +=
           fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='middle' class='tick'>{}</text>\n",
-                      X(tick), box_.y + kHeight - kBottom + 16, HumanCount(tick));
+                      X(tick), box_.y + kHeight - kBottom + 16, StepText(tick));
     }
     return svg;
   }

@@ -53,7 +53,7 @@ TEST_F(CurvePlotTest, DrawsWhatTheLogSays) {
               ::testing::ElementsAre("a &lt; b", "total_loss", "lr"));
   // The training curve runs from the upper left to the lower right of its panel, 540 wide.
   EXPECT_EQ(All(svg, "class='train' stroke='#0072b2' points='([^']*)'")[0],
-            "58.0,92.0 524.0,242.0");
+            "58.0,92.0 516.0,242.0");
   EXPECT_THAT(MessageOf([&] {
                 Svg({{"a", curves}}, {.metrics = {"x"}, .title = ""});
               }),
@@ -92,6 +92,8 @@ TEST_F(CurvePlotTest, MarksTheBestStepInEveryPanelWithValidation) {
   EXPECT_EQ(BestStep(curves), std::make_pair(200.0, 2.5));
   EXPECT_EQ(BestStep({{"train/total_loss", {{1, 1}}}}), std::nullopt);
   const std::string svg = Svg({{"a", curves}}, {});
+  EXPECT_THAT(All(svg, "text-anchor='middle' class='tick'>([^<]*)<"),
+              ::testing::Contains("150").Times(4));
   EXPECT_THAT(svg, HasSubstr("best step 200, validation loss 2.5"));
   EXPECT_EQ(All(svg, "(<circle class='best')").size(), 3);
   EXPECT_EQ(All(svg, "font-weight='600'>([^<]*)</text>"),
@@ -109,7 +111,7 @@ TEST_F(CurvePlotTest, SeveralRunsHaveAColourAndALegend) {
             (std::vector<std::string>{"#0072b2", "#d55e00"}));
   // Steps mean the same in both: step 2 of 4 ends at a third of the panel.
   EXPECT_EQ(All(svg, "class='train' stroke='#0072b2' points='[^ ]* ([^,]*),"),
-            (std::vector<std::string>{"393.3"}));
+            (std::vector<std::string>{"390.7"}));
 }
 
 // With any number of panels each row fills the width.
@@ -126,7 +128,7 @@ TEST_F(CurvePlotTest, LeavesNoHole) {
     const std::regex rect(
         "<clipPath id='[^']*'><rect x='[^']*' y='([^']*)' width='([^']*)' height");
     for (std::sregex_iterator at(svg.begin(), svg.end(), rect), end; at != end; ++at) {
-      widths[(*at)[1]] += std::stod((*at)[2]) + 58 + 16;  // And the margins.
+      widths[(*at)[1]] += std::stod((*at)[2]) + 58 + 24;  // And the margins.
     }
     for (const auto& [y, width] : widths) EXPECT_NEAR(width, 1080, 0.5) << count << " panels";
     EXPECT_EQ(All(svg, "(<clipPath)").size(), count);

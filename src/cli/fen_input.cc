@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/interrupt.h"
@@ -150,9 +151,9 @@ int AnswerInBatches(const FenInput& input, size_t batch, const BatchAnswer& answ
   std::istream& in = input.fens == "-" ? std::cin : file;
   Lines lines(input, answer);
   // On a terminal the answers themselves show the progress.
-  using Mode = Progress::Options::Mode;
-  Progress progress("positions", 0,
-                    {.mode = isatty(STDOUT_FILENO) != 0 ? Mode::kSilent : Mode::kAuto});
+  Progress::Options shown;
+  if (isatty(STDOUT_FILENO) != 0) shown.mode = Progress::Options::Mode::kSilent;
+  Progress progress("positions", 0, std::move(shown));
   std::string line;
   while (std::getline(in, line)) {
     ThrowIfInterrupted();

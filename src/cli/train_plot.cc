@@ -21,7 +21,7 @@ struct Options {
   std::vector<std::string> runs;
   std::string out;
   std::vector<std::string> metrics;
-  double smooth = 0.6;
+  double smooth = 0.8;
 };
 
 Fields FieldsOf(Options& options) {
