@@ -138,7 +138,7 @@ std::vector<InputFile> FindInputs(const std::vector<std::string>& paths) {
     std::sort(found.begin(), found.end());
     for (const std::string& file : found) add(file);
   }
-  if (files.empty()) throw Error::Usage("no input was named; give files or folders with --input");
+  if (files.empty()) throw Error::Usage("no input; give files or folders");
   return files;
 }
 
