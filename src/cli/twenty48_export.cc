@@ -10,7 +10,6 @@
 #include "io/weights/safetensors.h"
 #include "io/weights/state_dict.h"
 #include "io/weights/torch_file.h"
-#include "students/twenty48/data/attention_free_layout.h"
 #include "students/twenty48/data/net_config.h"
 
 namespace kibitz::cli {
@@ -36,18 +35,16 @@ int Run(const ExportOptions& options, const Context& context) {
     throw Error("{}: holds no config; expected a checkpoint of 'kibitz 2048 train'", options.model);
   }
   const io::StateDict weights = io::StateDict::From(io::ReadPt(options.model), options.model);
-  if (twenty48::IsAttentionFree(weights)) {
-    throw Error(
-        "{}: found the network without attention, expected the one with it; 'kibitz 2048 train "
-        "--init {} --max-steps 1 --learning-rate 0 --weight-decay 0' with the run's config writes "
-        "it there",
-        options.model, options.model);
-  }
   std::filesystem::create_directories(options.out);
   io::WriteSafetensors(options.out + "/model.safetensors", {.tensors = weights.tensors()});
-  WriteFileAtomically(options.out + "/config.json",
-                      twenty48::FieldsOf(*config).ToTree().dump(2) + "\n");
-  const uint64_t parameters = CountParameters(*config);
+  const bool binned = config->head_type == twenty48::HeadType::kBinnedEv;
+  WriteFileAtomically(
+      options.out + "/config.json",
+      ConfigText(*config, binned ? twenty48::BinningOf(options.model) : std::nullopt));
+  uint64_t parameters = 0;
+  for (const io::NamedTensor& weight : weights.tensors()) {
+    parameters += *io::CountOf(weight.tensor.shape);
+  }
   if (context.json) {
     PrintJson({{"folder", options.out}, {"parameters", parameters}});
   } else {
@@ -63,7 +60,8 @@ Command Twenty48Export() {
       {.name = "2048 export",
        .group = "2048",
        .summary = "turn a checkpoint into a model's folder: config.json and model.safetensors",
-       .details = "",
+       .details = "Writes the weights as they are, with attention or without, and the binning of "
+                  "binned heads.",
        .example = "kibitz 2048 export --model checkpoints/run/best.pt --out models/mine"},
       Run);
 }

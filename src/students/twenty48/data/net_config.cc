@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/config.h"
 #include "base/error.h"
@@ -82,21 +83,60 @@ uint64_t CountParameters(const NetConfig& config) {
          answers * (d + 1);
 }
 
-std::optional<NetConfig> ConfigOf(const std::string& weights) {
-  NetConfig config;
+namespace {
+
+// The config that belongs to weights, with the place it was read from.
+struct StoredConfig {
+  nlohmann::ordered_json model;
+  nlohmann::ordered_json binning;  // Null where there is none.
+  std::string place;
+};
+
+std::optional<StoredConfig> ReadStored(const std::string& weights) {
   if (weights.ends_with(".pt")) {
     const io::Value root = io::ReadPt(weights);
     const io::Value* model = root.Find("config.model");
     if (model == nullptr) return std::nullopt;
-    FieldsOf(config).ReadTree(io::ToTree(*model), weights);
-    return config;
+    StoredConfig stored{.model = io::ToTree(*model), .binning = {}, .place = weights};
+    if (const io::Value* binning = root.Find("config.binning")) {
+      stored.binning = io::ToTree(*binning);
+    }
+    return stored;
   }
   const fs::path folder =
       fs::is_directory(weights) ? fs::path(weights) : fs::path(weights).parent_path();
   const std::string path = (folder / "config.json").string();
   if (!fs::exists(path)) return std::nullopt;
-  FieldsOf(config).ReadTree(LoadConfig(path).tree, path);
+  StoredConfig stored{.model = LoadConfig(path).tree, .binning = {}, .place = path};
+  if (stored.model.contains("binning")) {
+    stored.binning = stored.model["binning"];
+    stored.model.erase("binning");
+  }
+  return stored;
+}
+
+}  // namespace
+
+std::optional<NetConfig> ConfigOf(const std::string& weights) {
+  const std::optional<StoredConfig> stored = ReadStored(weights);
+  if (!stored) return std::nullopt;
+  NetConfig config;
+  FieldsOf(config).ReadTree(stored->model, stored->place);
   return config;
+}
+
+std::optional<BinningOptions> BinningOf(const std::string& weights) {
+  const std::optional<StoredConfig> stored = ReadStored(weights);
+  if (!stored || stored->binning.is_null()) return std::nullopt;
+  BinningOptions binning;
+  FieldsOf(binning).ReadTree(stored->binning, stored->place + ", binning");
+  return binning;
+}
+
+std::string ConfigText(NetConfig config, std::optional<BinningOptions> binning) {
+  nlohmann::ordered_json tree = FieldsOf(config).ToTree();
+  if (binning) tree["binning"] = FieldsOf(*binning).ToTree();
+  return tree.dump(2) + "\n";
 }
 
 }  // namespace kibitz::twenty48

@@ -1,5 +1,5 @@
-// The sizes of a 2048 network, as config.json beside its weights and the config files' `model`
-// section name them.
+// The sizes of a 2048 network, named as in the config.json beside its weights and in the `model`
+// section of config files.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/options.h"
+#include "students/twenty48/data/targets.h"
 
 namespace kibitz::twenty48 {
 
@@ -50,5 +51,9 @@ uint64_t CountParameters(const NetConfig& config);
 // The config that belongs to weights: config.json beside a .safetensors file or in the folder, or
 // the one a .pt checkpoint holds. Nothing when there is none. Throws Error.
 std::optional<NetConfig> ConfigOf(const std::string& weights);
+// The bins of the binned heads, from the same place: the section `binning`. Throws Error.
+std::optional<BinningOptions> BinningOf(const std::string& weights);
+// The text of a config.json that ConfigOf and BinningOf read back.
+std::string ConfigText(NetConfig config, std::optional<BinningOptions> binning);
 
 }  // namespace kibitz::twenty48

@@ -104,7 +104,7 @@ TEST(Encoder, CountsItsParameters) {
   }
 }
 
-TEST(Encoder, LearnsABatchByHeartInEveryMode) {
+TEST(Encoder, OverfitsABatchInEveryMode) {
   for (TargetMode mode : {TargetMode::kBinnedEv, TargetMode::kHardMove, TargetMode::kTsadSoft}) {
     TargetOptions target = {.mode = mode, .tsad_temperature = 0.05};
     const Binner binner(BinningOptions{});
@@ -115,16 +115,17 @@ TEST(Encoder, LearnsABatchByHeartInEveryMode) {
     learn::LoopOptions options;
     options.weight_decay = 0;
     learn::AdamW optimizer(net->parameters(), options);
+    // Softened targets follow the values, which here have nothing to do with the move made.
+    const Tensor wanted = mode == TargetMode::kTsadSoft ? rows.soft.argmax(1) : rows.moves;
     double right = 0;
     for (int step = 0; step < 250; ++step) {
       optimizer.ZeroGradients();
       const Tensor logits = net->forward(rows.tokens);
       LossOf(logits, rows, target).total.backward();
       optimizer.Step(5e-3);
-      right = Played(logits, rows.legal).eq(rows.moves).to(torch::kFloat32).mean().item<double>();
+      right = Played(logits, rows.legal).eq(wanted).to(torch::kFloat32).mean().item<double>();
     }
-    // Softened targets follow the values, which here have nothing to do with the move.
-    EXPECT_GT(right, mode == TargetMode::kTsadSoft ? 0.3 : 0.95) << static_cast<int>(mode);
+    EXPECT_GT(right, 0.95) << static_cast<int>(mode);
   }
 }
 

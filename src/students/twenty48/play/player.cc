@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "base/error.h"
 #include "games/twenty48/slide.h"
-#include "io/weights/torch_file.h"
-#include "io/weights/value_tree.h"
 #include "students/twenty48/data/augment.h"
 
 namespace kibitz::twenty48 {
@@ -13,19 +13,30 @@ namespace {
 
 // The softmax of some numbers, in place.
 void Softmax(std::span<float> numbers) {
-  const float most = *std::ranges::max_element(numbers);
+  const float max = *std::ranges::max_element(numbers);
   float sum = 0;
-  for (float& number : numbers) sum += number = std::exp(number - most);
+  for (float& number : numbers) sum += number = std::exp(number - max);
   for (float& number : numbers) number /= sum;
 }
 
-BinningOptions BinningOf(const std::string& path, BinningOptions otherwise) {
-  if (!path.ends_with(".pt")) return otherwise;
-  const io::Value root = io::ReadPt(path);
-  if (const io::Value* binning = root.Find("config.binning")) {
-    FieldsOf(otherwise).ReadTree(io::ToTree(*binning), path);
+// The middle of each bin, by the binning stored with the weights. Throws Error.
+std::vector<float> BinCenters(const std::string& path, int bins) {
+  const std::optional<BinningOptions> binning = BinningOf(path);
+  if (!binning) {
+    throw Error(
+        "{}: stores no binning, so the expected value of {} bins is unknown; add \"binning\": "
+        "{{\"strategy\", \"special_zero_one\", \"edges\"}} to its config.json as in its training "
+        "config, or use --rule best_bin",
+        path, bins);
   }
-  return otherwise;
+  const Binner binner(*binning);
+  if (binner.bins() != bins) {
+    throw Error("{}: its binning has {} bins, its heads have {}; correct 'binning' in config.json",
+                path, binner.bins(), bins);
+  }
+  std::vector<float> centers;
+  for (int bin = 0; bin < bins; ++bin) centers.push_back(static_cast<float>(binner.CenterOf(bin)));
+  return centers;
 }
 
 }  // namespace
@@ -36,19 +47,19 @@ Fields FieldsOf(PlayerOptions& options) {
   for (const auto& [name, precision] : nn::kPrecisions) {
     precisions.emplace_back(std::string(name), precision);
   }
-  fields.AddChoice("precision", options.model.precision, "of the network's products", precisions);
-  fields.Add("threads", options.model.threads, "0: one a core", {.min = 0, .max = 1024});
-  fields.AddChoice("rule", options.rule, "how binned heads choose",
+  fields.AddChoice("precision", options.model.precision,
+                   "of the network's products; without attention always f32", precisions);
+  fields.Add("threads", options.model.threads, "0: one per core", {.min = 0, .max = 1024});
+  fields.AddChoice("rule", options.rule,
+                   "how binned heads score a move: probability of the last bin, or expected value",
                    {{"best_bin", BinnedRule::kBestBin}, {"expected", BinnedRule::kExpected}});
   return fields;
 }
 
 Player::Player(const std::string& path, const PlayerOptions& options)
     : options_(options), model_(path, options.model) {
-  if (config().head_type == HeadType::kActionPolicy) return;
-  const Binner binner(BinningOf(path, options.binning));
-  for (int bin = 0; bin < config().bins(); ++bin) {
-    middles_.push_back(static_cast<float>(binner.CenterOf(std::min(bin, binner.bins() - 1))));
+  if (config().head_type == HeadType::kBinnedEv && options.rule == BinnedRule::kExpected) {
+    centers_ = BinCenters(path, config().bins());
   }
 }
 
@@ -64,9 +75,10 @@ Choice Player::ChoiceOf(const Board& board, const float* logits) const {
     }
     std::vector<float> shares(logits + move * bins, logits + (move + 1) * bins);
     Softmax(shares);
-    float expected = 0;
-    for (size_t bin = 0; bin < bins; ++bin) expected += shares[bin] * middles_[bin];
-    choice.scores[move] = options_.rule == BinnedRule::kBestBin ? shares.back() : expected;
+    choice.scores[move] =
+        options_.rule == BinnedRule::kBestBin
+            ? shares.back()
+            : std::inner_product(shares.begin(), shares.end(), centers_.begin(), 0.0F);
   }
   if (bins == 0) Softmax(choice.scores);
   float best = -1;
@@ -84,8 +96,8 @@ Choice Player::ChoiceOf(const Board& board, const float* logits) const {
 
 namespace {
 
-// The choice for a board of which the network saw a view.
-Choice TurnedBack(const Choice& seen, const View& view) {
+// The choice for a board, from the choice for the view of it that the network saw.
+Choice MappedBack(const Choice& seen, const View& view) {
   const std::array<uint8_t, 4> map = MoveMap(view);
   Choice choice;
   for (Move move : kMoves) {
@@ -103,13 +115,13 @@ std::vector<Choice> Player::Choose(std::span<const Board> boards) {
   const auto answers = static_cast<size_t>(model_.answers());
   const bool canonical = config().canonical_view;
   std::vector<View> views;
-  std::vector<Board> turned;
+  std::vector<Board> viewed;
   if (canonical) {
     for (const Board& board : boards) {
       views.push_back(CanonicalView(board));
-      turned.push_back(Seen(board, views.back()));
+      viewed.push_back(Seen(board, views.back()));
     }
-    boards = turned;
+    boards = viewed;
   }
   logits_.resize(boards.size() * answers);
   model_.Answer(boards, logits_.data());
@@ -117,19 +129,19 @@ std::vector<Choice> Player::Choose(std::span<const Board> boards) {
   choices.reserve(boards.size());
   for (size_t i = 0; i < boards.size(); ++i) {
     choices.push_back(ChoiceOf(boards[i], logits_.data() + i * answers));
-    if (canonical) choices.back() = TurnedBack(choices.back(), views[i]);
+    if (canonical) choices.back() = MappedBack(choices.back(), views[i]);
   }
   return choices;
 }
 
 Move Drawn(const Choice& choice, double temperature, double draw) {
   if (temperature <= 0) return choice.best;
-  const double most = choice.scores[static_cast<size_t>(choice.best)];
+  const double max = choice.scores[static_cast<size_t>(choice.best)];
   std::array<double, 4> weights{};
   double sum = 0;
   for (size_t i = 0; i < 4; ++i) {
     if ((choice.legal >> i & 1) == 0) continue;
-    sum += weights[i] = std::pow(std::max(double{choice.scores[i]}, 1e-30) / most, 1 / temperature);
+    sum += weights[i] = std::pow(std::max(double{choice.scores[i]}, 1e-30) / max, 1 / temperature);
   }
   double left = draw * sum;
   for (Move move : kMoves) {

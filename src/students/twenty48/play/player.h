@@ -16,27 +16,25 @@
 
 namespace kibitz::twenty48 {
 
-// How binned heads become a choice: the chance of the last bin, or the mean of the bins' middles.
+// How binned heads score a move: the probability of the last bin, or the expected bin center.
 enum class BinnedRule { kBestBin, kExpected };
 
 struct PlayerOptions {
   ModelOptions model = {};
   BinnedRule rule = BinnedRule::kBestBin;
-  BinningOptions binning = {};  // Of the bins' middles; a checkpoint's own wins.
 };
 Fields FieldsOf(PlayerOptions& options);
 
 struct Choice {
   Move best = Move::kUp;  // The legal move of the highest score.
-  unsigned legal = 0;     // Bits; 0 when the game is over, and then nothing else counts.
-  // By IndexOf(move). Of a policy: chances over the legal moves. Of binned heads: what the rule
-  // says.
+  unsigned legal = 0;     // Bits; 0 when the game is over, and then nothing else is set.
+  // By IndexOf(move). Policy: probabilities over the legal moves. Binned heads: by the rule.
   std::array<float, 4> scores{};
 };
 
 class Player {
  public:
-  // Throws Error.
+  // The expected rule needs the binning stored with the weights. Throws Error.
   Player(const std::string& path, const PlayerOptions& options);
 
   const NetConfig& config() const { return model_.config(); }
@@ -49,11 +47,11 @@ class Player {
 
   PlayerOptions options_;
   Model model_;
-  std::vector<float> middles_;  // Of the bins.
+  std::vector<float> centers_;  // Of the bins; empty unless the rule is kExpected.
   std::vector<float> logits_;
 };
 
-// A move by its scores: the best at temperature 0, else drawn with chances proportional to
+// A move by its scores: the best at temperature 0, else drawn with probability proportional to
 // score^(1 / temperature). `draw` is uniform in [0, 1).
 Move Drawn(const Choice& choice, double temperature, double draw);
 
