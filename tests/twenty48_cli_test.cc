@@ -11,6 +11,7 @@
 #include "base/atomic_file.h"
 #include "base/text.h"
 #include "tests/support/test_data.h"
+#include "tests/support/twenty48_kit.h"
 
 namespace kibitz {
 namespace {
@@ -49,7 +50,7 @@ std::string StepsIn(const std::string& folder) {
   return all;
 }
 
-TEST(Twenty48Cli, GamesDoNotDependOnThreadsAndGoOn) {
+TEST(Twenty48Cli, GamesDoNotDependOnThreadsAndResume) {
   const TempFolder folder;
   const auto generate = [&](const std::string& out, const std::string& games,
                             const std::string& threads) {
@@ -66,9 +67,9 @@ TEST(Twenty48Cli, GamesDoNotDependOnThreadsAndGoOn) {
   EXPECT_EQ(StepsIn(folder.File("three")), StepsIn(folder.File("one")));
 }
 
-TEST(Twenty48Cli, AnOracleLooksOnAsAStudentPlays) {
+TEST(Twenty48Cli, TheOracleLabelsTheGamesOfAStudent) {
   const TempFolder folder;
-  const std::string model = GoldenPath("twenty48/model/action_policy");
+  const std::string model = testing::Twenty48Models("action_policy").at(0);
   const auto generate = [&](const std::string& out, const std::string& games,
                             const std::string& threads) {
     return Answer({"generate", "--games", games, "--depth", "1", "--student", model, "--explore",
@@ -93,8 +94,9 @@ TEST(Twenty48Cli, PacksMergesAndInspects) {
   const Ran again = Twenty48({"pack", GoldenPath("twenty48/raws"), "--out", folder.File("a")});
   EXPECT_EQ(again.code, 1);
   EXPECT_THAT(again.err, HasSubstr("--overwrite"));
-  const json merged = Answer({"merge", folder.File("a"), GoldenPath("twenty48/pack"), "--out",
-                              folder.File("b"), "--shard-rows", "1000"});
+  const json merged =
+      Answer({"merge", folder.File("a"), GoldenPath("twenty48/pack"), "--out", folder.File("b"),
+              "--shard-rows", std::to_string(packed["rows"].get<int>() / 2)});
   EXPECT_EQ(merged["rows"], 2 * packed["rows"].get<int>());
   EXPECT_GT(merged["shards"], 1);
   const json seen = Answer({"inspect", folder.File("b")});
@@ -122,7 +124,7 @@ TEST(Twenty48Cli, BrokenRawsAreNamedAndNeverPackedSilently) {
 }
 
 TEST(Twenty48Cli, OraclesAndModelsPlayAndAreMeasured) {
-  const std::string model = GoldenPath("twenty48/model/action_policy");
+  const std::string model = testing::Twenty48Models("action_policy").at(0);
   for (const std::string& who : {std::string("--oracle=heuristic"), "--model=" + model}) {
     const json figures = Answer({"eval", who, "--games", "4", "--depth", "1", "--threads", "1"});
     EXPECT_EQ(figures["games"], 4);
@@ -141,7 +143,7 @@ TEST(Twenty48Cli, OraclesAndModelsPlayAndAreMeasured) {
   EXPECT_EQ(Twenty48({"play"}).code, 2);
 }
 
-TEST(Twenty48Cli, TheOracleLearnsAndGoesOn) {
+TEST(Twenty48Cli, TheOracleLearnsResumesAndPlays) {
   const TempFolder folder;
   const std::vector<std::string> words = {"oracle",     "--out",  folder.File("t.safetensors"),
                                           "--patterns", "0123",   "--patterns",
@@ -155,6 +157,27 @@ TEST(Twenty48Cli, TheOracleLearnsAndGoesOn) {
   const json figures =
       Answer({"eval", "--oracle", folder.File("w.safetensors"), "--depth", "1", "--games", "3"});
   EXPECT_EQ(figures["games"], 3);
+  const auto play = [&](const std::string& oracle, const std::string& out) {
+    return Answer({"generate", "--oracle", oracle, "--depth", "1", "--games", "2", "--max-moves",
+                   "60", "--threads", "1", "--out", folder.File(out)});
+  };
+  EXPECT_EQ(play(folder.File("w.safetensors"), "tuples")["games"], 2);
+  EXPECT_EQ(play("snake", "snake")["games"], 2);
+  EXPECT_NE(StepsIn(folder.File("tuples")), StepsIn(folder.File("snake")));
+}
+
+TEST(Twenty48Cli, EveryCommandNamesTheOraclesItKnows) {
+  const TempFolder folder;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"generate", "--out", folder.File("raws")},
+        {"play"},
+        {"eval", "--games", "1"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--oracle", "snakes"});
+    const Ran ran = Twenty48(all);
+    EXPECT_EQ(ran.code, 2) << words[0];
+    EXPECT_THAT(ran.err, AllOf(HasSubstr("snakes"), HasSubstr("'snake'"))) << words[0];
+  }
 }
 
 #ifdef KIBITZ_HAS_TORCH
@@ -195,14 +218,18 @@ TEST(Twenty48Cli, TheNetworkWithoutAttentionIsAWarmStart) {
     EXPECT_NEAR(then["validation"]["total_loss"].get<double>(),
                 first["validation"]["total_loss"].get<double>(), 1e-4);
   }
-  const Ran refused = Twenty48({"export", "--model", weights, "--out", folder.File("model")});
-  EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("--init"));
-  // Both play the same games.
+  const std::string folder_of_small = folder.File("model");
+  const json exported = Answer({"export", "--model", weights, "--out", folder_of_small});
+  const json exported_whole =
+      Answer({"export", "--model", whole, "--out", folder.File("whole-model")});
+  EXPECT_LT(exported["parameters"], exported_whole["parameters"]);
+  // All play the same games.
   const json small = Answer({"eval", "--model", weights, "--games", "8"});
+  const json from_folder = Answer({"eval", "--model", folder_of_small, "--games", "8"});
   const json network = Answer({"eval", "--model", whole, "--games", "8"});
   EXPECT_GT(small["mean_score"], 0);
   EXPECT_EQ(small["mean_score"], network["mean_score"]);
+  EXPECT_EQ(small["mean_score"], from_folder["mean_score"]);
 }
 
 TEST(Twenty48Cli, TrainsResumesExportsAndPlays) {
@@ -250,6 +277,13 @@ TEST(Twenty48Cli, TrainsResumesExportsAndPlays) {
     const std::string out = folder.File(mode + "-model");
     Answer({"export", "--model", whole["checkpoint"].get<std::string>(), "--out", out});
     EXPECT_GT(Answer({"eval", "--model", out, "--games", "2"})["moves"], 0);
+    // The folder keeps the bins: both give the same expected values.
+    const auto expected = [&](const std::string& model) {
+      return Answer({"eval", "--model", model, "--games", "2", "--rule", "expected"})["mean_score"];
+    };
+    EXPECT_EQ(expected(out), expected(whole["checkpoint"].get<std::string>()));
+    EXPECT_EQ(json::parse(ReadWhole(out + "/config.json")).contains("binning"),
+              mode == "binned_ev");
   }
 }
 #endif

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "cli/twenty48_judge.h"
+#include "cli/twenty48_evaluation.h"
 #include "students/twenty48/play/games.h"
 
 namespace kibitz::cli {
@@ -33,32 +33,30 @@ Fields FieldsOf(EvalOptions& options) {
   fields.Add("model", options.model, "network to measure: a checkpoint, or a model's folder",
              {.metavar = "PATH"});
   fields.Add("oracle", options.oracle,
-             "the expectimax's judge, 'heuristic', 'snake' or the file of an n-tuple network: "
-             "measured itself "
-             "without --model, else what the network is compared with",
-             {.metavar = "FILE"});
-  fields.Add("depth", options.depth, "moves the oracle looks ahead", {.min = 1, .max = 8});
+             kOracleHelp + std::string("; measured itself without --model, else compared with it"),
+             {.metavar = "ORACLE"});
+  fields.Add("depth", options.depth, "moves the oracle searches", {.min = 1, .max = 8});
   fields.Add("games", options.games.games, "games to play", {.min = 1});
-  fields.Add("seed", options.games.seed, "of the games' chance");
+  fields.Add("seed", options.games.seed, "of the games' random tiles");
   fields.Add("temperature", options.games.temperature, "0: the best move", {.min = 0, .max = 100});
   fields.Add("side_by_side", options.games.side_by_side, "games of the network at a time",
              {.min = 1, .max = 100'000});
   fields.Add("agreement", options.agreement,
-             "positions of the network's games on which the oracle is asked, about", {.min = 0});
+             "positions of the network's games to ask the oracle about, roughly", {.min = 0});
   fields.AddAll(FieldsOf(options.player));
   return fields;
 }
 
-// Asks an oracle about some of the positions, spread over the games.
+// How often the network's move is the oracle's, on positions spread over the games.
 class Agreement {
  public:
   Agreement(const EvalOptions& options)
       : wanted_(options.agreement),
-        judge_(OpenJudge(options.oracle)),
-        search_(*judge_, {.depth = options.depth}) {}
+        evaluation_(OpenEvaluation(options.oracle)),
+        search_(*evaluation_, {.depth = options.depth}) {}
 
   void See(const Board& board, const Choice& choice) {
-    // Every n-th position, for an n that grows with the games: about the number that was wanted.
+    // Every n-th position; n doubles with every `wanted_` positions asked about.
     if (seen_++ % stride_ != 0) return;
     if (++asked_ % wanted_ == 0) stride_ *= 2;
     if (search_.Search(board).best == choice.best) ++agreed_;
@@ -71,7 +69,7 @@ class Agreement {
 
  private:
   int64_t wanted_;
-  std::unique_ptr<oracles::AfterstateValue> judge_;
+  std::unique_ptr<oracles::AfterstateValue> evaluation_;
   oracles::Expectimax search_;
   int64_t seen_ = 0;
   int64_t stride_ = 50;
@@ -103,9 +101,9 @@ int Run(const EvalOptions& options, const Context& context) {
   Json object = Json::object();
   const auto start = std::chrono::steady_clock::now();
   if (options.model.empty()) {
-    const auto judge = OpenJudge(options.oracle);
-    games =
-        PlayGames(*judge, {.depth = options.depth}, options.games, options.player.model.threads);
+    const auto evaluation = OpenEvaluation(options.oracle);
+    games = PlayGames(*evaluation, {.depth = options.depth}, options.games,
+                      options.player.model.threads);
   } else {
     twenty48::Player player(options.model, options.player);
     std::optional<Agreement> agreement;
@@ -144,9 +142,9 @@ Command Twenty48Eval() {
        .summary = "measure a network or the expectimax over many games",
        .details =
            "Plays games side by side: mean score with its 95% interval, how many games reach each\n"
-           "tile, moves per second, and how often the network's move is the oracle's. Games "
-           "depend\n"
-           "on the seed and their number: all players meet the same chance.",
+           "tile, moves per second, and how often the network's move is the oracle's. A game "
+           "depends\n"
+           "on the seed and its number: all players get the same random numbers.",
        .example = "kibitz 2048 eval --model models/twenty48-small --games 1000 --precision int8"},
       Run);
 }

@@ -13,7 +13,7 @@
 #include "base/thread_pool.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "cli/twenty48_judge.h"
+#include "cli/twenty48_evaluation.h"
 #include "oracles/twenty48/self_play.h"
 #include "students/twenty48/play/labelled_games.h"
 
@@ -29,7 +29,7 @@ struct GenerateOptions {
   int64_t games = 100;
   int64_t first = 0;
   std::string out;
-  std::string tables;
+  std::string oracle;
   std::string student;
   double temperature = 0;
   int threads = 0;
@@ -43,22 +43,21 @@ Fields FieldsOf(GenerateOptions& options) {
              {.required = true, .metavar = "DIR"});
   fields.Add("games", options.games, "games in all", {.min = 1});
   fields.Add("first", options.first, "number of the first game", {.min = 0});
-  fields.Add("tables", options.tables,
-             "judge of boards: the file of an n-tuple network, 'snake', or 'heuristic'",
-             {.metavar = "FILE"});
-  fields.Add("student", options.student,
-             "network that makes the moves: a checkpoint, or a model's folder; the oracle's are "
-             "recorded",
-             {.metavar = "PATH"});
-  fields.Add("temperature", options.temperature, "of the student's moves; 0: its best",
+  fields.Add("oracle", options.oracle, kOracleHelp, {.metavar = "ORACLE"});
+  fields.Add(
+      "student", options.student,
+      "network that makes the moves, a checkpoint or a model's folder; the oracle's moves are "
+      "recorded",
+      {.metavar = "PATH"});
+  fields.Add("temperature", options.temperature, "of the student's moves; 0: its best move",
              {.min = 0, .max = 100});
-  fields.Add("threads", options.threads, "games played at a time; 0: one a core",
+  fields.Add("threads", options.threads, "games played at a time; 0: one per core",
              {.min = 0, .max = 1024});
   fields.AddAll(FieldsOf(options.play));
   return fields;
 }
 
-// What of game `index` is known before it is played.
+// The metadata of game `index` that is known before it is played.
 RawMeta Plan(const GenerateOptions& options, int64_t index) {
   RawMeta meta;
   meta.seed = oracles::GameSeed(options.play.seed, index);
@@ -84,7 +83,7 @@ struct Totals {
 };
 
 void PlayAll(const GenerateOptions& options, const std::vector<int64_t>& numbers, Totals& totals) {
-  const auto judge = OpenJudge(options.tables);
+  const auto evaluation = OpenEvaluation(options.oracle);
   Progress progress("games", static_cast<uint64_t>(options.games));
   progress.Add(static_cast<uint64_t>(options.games) - numbers.size());
   const auto keep = [&](const RawGame& game) {
@@ -97,14 +96,14 @@ void PlayAll(const GenerateOptions& options, const std::vector<int64_t>& numbers
   if (options.student.empty()) {
     ThreadPool pool(options.Threads());
     pool.ParallelFor(numbers.size(), [&](size_t i) {
-      oracles::Expectimax search(*judge, options.play.search);
+      oracles::Expectimax search(*evaluation, options.play.search);
       keep(oracles::PlayRawGame(search, options.play, numbers[i], options.out));
     });
   } else {
     twenty48::Player player(options.student, {.model = {.precision = nn::Precision::kInt8,
                                                         .threads = options.threads}});
     PlayLabelledGames(
-        player, *judge,
+        player, *evaluation,
         {.play = options.play, .temperature = options.temperature, .threads = options.Threads()},
         numbers, options.out, keep);
   }
@@ -131,7 +130,7 @@ int Run(const GenerateOptions& options, const Context& context) {
                {"moves_per_second", rate},
                {"folder", options.out}});
   } else {
-    fmt::print("{} games played, {} were there; {} moves, mean score {:.0f}, {} moves/s\n",
+    fmt::print("{} games played, {} found in the folder; {} moves, mean score {:.0f}, {} moves/s\n",
                totals.games.load(), kept, totals.moves.load(), mean, HumanCount(rate));
   }
   return 0;
@@ -144,17 +143,17 @@ Command Twenty48Generate() {
       {.name = "2048 generate",
        .group = "2048",
        .summary = "play games with the expectimax and write them as records to learn from",
-       .details = "Writes NAME.jsonl.gz and NAME.meta.json for each game, in Macroxue's layout; "
-                  "values are\n"
-                  "in thousands of points with --tables, else in thousands of the heuristic's "
-                  "unit. A game\n"
-                  "depends on the seed and its number, not on threads. After Ctrl-C the same "
-                  "command goes\n"
-                  "on with the games that are missing. With --student a network plays, and the "
-                  "records say\n"
-                  "what the oracle would have done: they teach it to go on from its own mistakes.",
+       .details =
+           "Writes NAME.jsonl.gz and NAME.meta.json for each game, in Macroxue's layout. Values "
+           "are in\n"
+           "thousands of points with an n-tuple network, else in thousands of the heuristic's "
+           "unit. A\n"
+           "game depends on the seed and its number, not on threads. After Ctrl-C the same "
+           "command\n"
+           "plays the games that are missing. With --student a network makes the moves and the\n"
+           "records hold the oracle's: they teach the network how to recover from its mistakes.",
        .example =
-           "kibitz 2048 generate --games 500 --depth 2 --tables tables.safetensors --out raws"},
+           "kibitz 2048 generate --games 500 --depth 2 --oracle weights.safetensors --out raws"},
       Run);
 }
 

@@ -29,13 +29,14 @@ struct OracleOptions {
 
 Fields FieldsOf(OracleOptions& options) {
   Fields fields;
-  fields.Add("out", options.out, "file of the network; goes on with it where it is there",
+  fields.Add("out", options.out, "file of the network; resumes from it if it exists",
              {.required = true, .metavar = "FILE"});
-  fields.Add("games", options.games, "games to learn from, those before included", {.min = 1});
+  fields.Add("games", options.games, "games to learn from, including those of earlier runs",
+             {.min = 1});
   fields.Add("max_seconds", options.max_seconds, "save and stop after this time; 0: no limit",
              {.min = 0});
   fields.Add("save_every", options.save_every, "games between saves", {.min = 1});
-  fields.Add("weights", options.weights, "write the weights alone there at the end",
+  fields.Add("weights", options.weights, "also write the weights alone to this file, for --oracle",
              {.metavar = "FILE"});
   fields.AddAll(FieldsOf(options.learning));
   return fields;
@@ -44,11 +45,11 @@ Fields FieldsOf(OracleOptions& options) {
 NTupleLearner Open(const OracleOptions& options) {
   if (!std::filesystem::exists(options.out)) return NTupleLearner(options.learning);
   NTupleLearner learner = NTupleLearner::Load(options.out);
-  LogInfo("{}: going on after {} games", options.out, learner.games());
+  LogInfo("{}: resumes after {} games", options.out, learner.games());
   return learner;
 }
 
-// Of the last games.
+// Statistics of the last 1000 games.
 class Window {
  public:
   void Add(const Game& game) {
@@ -117,12 +118,14 @@ Command Twenty48Oracle() {
   return MakeCommand<OracleOptions>(
       {.name = "2048 oracle",
        .group = "2048",
-       .summary = "teach the n-tuple network that 'generate' searches with, by its own games",
+       .summary = "train the n-tuple network that the expectimax searches with, by self-play",
        .details =
-           "Tables of numbers for patterns of cells learn how many points are still to come. The\n"
-           "file holds all that is needed to go on (1 GB with four patterns of six cells); Ctrl-C\n"
-           "saves and stops. --weights writes what playing needs, a third of it.",
-       .example = "kibitz 2048 oracle --out tables.safetensors --max-seconds 3600"},
+           "Temporal-difference learning of afterstate values: one table for each pattern of "
+           "cells,\n"
+           "whose entries sum to the points still to come. The file holds all that training needs\n"
+           "to resume (1 GB with four patterns of six cells). Ctrl-C saves and stops. --weights\n"
+           "writes what 'generate', 'eval' and 'play' take as --oracle, a third of it.",
+       .example = "kibitz 2048 oracle --out tables.safetensors --weights weights.safetensors"},
       Run);
 }
 

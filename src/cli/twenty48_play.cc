@@ -8,7 +8,7 @@
 #include "base/interrupt.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "cli/twenty48_judge.h"
+#include "cli/twenty48_evaluation.h"
 #include "games/twenty48/diagram.h"
 #include "oracles/twenty48/self_play.h"
 #include "students/twenty48/play/player.h"
@@ -38,21 +38,21 @@ Fields FieldsOf(PlayOptions& options) {
   Fields fields;
   fields.Add("model", options.model, "network that plays: a checkpoint, or a model's folder",
              {.metavar = "PATH"});
-  fields.Add("oracle", options.oracle,
-             "or the expectimax: 'heuristic', 'snake', or the file of an n-tuple network",
-             {.metavar = "FILE"});
-  fields.Add("depth", options.depth, "moves the oracle looks ahead", {.min = 1, .max = 8});
-  fields.Add("seed", options.seed, "of the game's chance");
+  fields.Add("oracle", options.oracle, kOracleHelp + std::string("; plays in place of a network"),
+             {.metavar = "ORACLE"});
+  fields.Add("depth", options.depth, "moves the oracle searches", {.min = 1, .max = 8});
+  fields.Add("seed", options.seed, "of the game's random tiles");
   fields.Add("game", options.game, "number of the game", {.min = 0});
   fields.Add("temperature", options.temperature, "0: the best move, above: drawn by the scores",
              {.min = 0, .max = 100});
-  fields.Add("max_moves", options.max_moves, "stop after so many; 0: play to the end", {.min = 0});
+  fields.Add("max_moves", options.max_moves, "stop after this many; 0: play to the end",
+             {.min = 0});
   fields.Add("delay", options.delay, "seconds between moves on a terminal", {.min = 0, .max = 60});
   fields.AddAll(FieldsOf(options.player));
   return fields;
 }
 
-// Whoever plays: board in, choice out.
+// The network or the expectimax: board in, choice out.
 class Chooser {
  public:
   explicit Chooser(const PlayOptions& options) {
@@ -62,8 +62,8 @@ class Chooser {
     if (!options.model.empty()) {
       player_.emplace(options.model, options.player);
     } else {
-      judge_ = OpenJudge(options.oracle);
-      search_.emplace(*judge_, oracles::ExpectimaxOptions{.depth = options.depth});
+      evaluation_ = OpenEvaluation(options.oracle);
+      search_.emplace(*evaluation_, oracles::ExpectimaxOptions{.depth = options.depth});
     }
   }
 
@@ -82,7 +82,7 @@ class Chooser {
 
  private:
   std::optional<twenty48::Player> player_;
-  std::unique_ptr<oracles::AfterstateValue> judge_;
+  std::unique_ptr<oracles::AfterstateValue> evaluation_;
   std::optional<oracles::Expectimax> search_;
 };
 
