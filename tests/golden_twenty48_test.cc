@@ -19,13 +19,16 @@
 #include "students/twenty48/data/targets.h"
 #include "students/twenty48/play/model.h"
 #include "tests/support/test_data.h"
+#include "tests/support/twenty48_kit.h"
 
 namespace kibitz::twenty48 {
 namespace {
 
+using kibitz::testing::Compared;
 using kibitz::testing::GoldenPath;
 using kibitz::testing::ReadWhole;
 using kibitz::testing::TempFolder;
+using kibitz::testing::Twenty48Models;
 using Json = nlohmann::json;
 
 Json Golden(const std::string& name) {
@@ -53,7 +56,7 @@ TEST(GoldenTwenty48, Moves) {
     }
     ++count;
   }
-  EXPECT_GT(count, 0);
+  Compared(count, "boards");
 }
 
 // The file with every row's board_eval set to 0: that is another program's heuristic.
@@ -90,6 +93,7 @@ TEST(GoldenTwenty48, PackByteForByte) {
   const Json order = Golden("pack/run_order.json");
   ASSERT_EQ(ours.runs().size(), order.size());
   for (size_t i = 0; i < order.size(); ++i) EXPECT_EQ(ours.runs()[i].steps, order[i]["steps"]);
+  Compared(static_cast<int64_t>(ours.rows()), "rows of the pack");
 }
 
 TEST(GoldenTwenty48, RowsOf46BytesReadAsThoseOf48) {
@@ -110,6 +114,7 @@ TEST(GoldenTwenty48, RowsOf46BytesReadAsThoseOf48) {
     ASSERT_EQ(std::memcmp(&a, &b, sizeof(a)), 0) << i;
   }
   wide.CheckRows();
+  Compared(static_cast<int64_t>(wide.rows()), "rows");
 }
 
 TEST(GoldenTwenty48, Augmentation) {
@@ -140,6 +145,7 @@ TEST(GoldenTwenty48, Augmentation) {
     const StepRow expected = row_of(item, "out_");
     ASSERT_EQ(std::memcmp(&out, &expected, sizeof(out)), 0) << item.dump();
   }
+  Compared(std::ssize(golden["cases"]), "augmented rows");
 }
 
 BinningOptions BinningFrom(const Json& item) {
@@ -152,12 +158,14 @@ BinningOptions BinningFrom(const Json& item) {
 
 TEST(GoldenTwenty48, Binning) {
   const Json golden = Golden("binning.json");
+  int64_t values = 0;
   for (const Json& item : golden["binning"]) {
     const Binner binner(BinningFrom(item));
     EXPECT_EQ(binner.bins(), item["n_bins"].get<int>()) << item["name"];
     for (size_t i = 0; i < item["values"].size(); ++i) {
       const auto value = static_cast<float>(item["values"][i].get<double>());
       EXPECT_EQ(binner.BinOf(value), item["bins"][i].get<int>()) << item["name"] << " " << value;
+      ++values;
     }
   }
   const Binner binner(BinningOptions{});
@@ -166,13 +174,16 @@ TEST(GoldenTwenty48, Binning) {
       const Json& value = item["branch_evs"][i];
       const float number = value.is_null() ? 0 : static_cast<float>(value.get<double>());
       EXPECT_EQ(binner.BinOf(number), item["bins_default"][i].get<int>());
+      ++values;
     }
   }
+  Compared(values, "binned values");
 }
 
 TEST(GoldenTwenty48, Normalisation) {
   const Binner binner(BinningOptions{});
-  for (const Json& item : Golden("binning.json")["rust_run_normalisation"]) {
+  const Json golden = Golden("binning.json");
+  for (const Json& item : golden["rust_run_normalisation"]) {
     Judged judged{.move = item["chosen"].get<int>()};
     std::array<double, 4> raw{};
     for (size_t i = 0; i < 4; ++i) {
@@ -194,6 +205,7 @@ TEST(GoldenTwenty48, Normalisation) {
       EXPECT_EQ(binner.BinOf(values[i]), item["bins_default"][i].get<int>()) << item.dump();
     }
   }
+  Compared(std::ssize(golden["rust_run_normalisation"]), "normalised positions");
 }
 
 TargetOptions TargetFrom(const Json& config) {
@@ -203,7 +215,9 @@ TargetOptions TargetFrom(const Json& config) {
 }
 
 TEST(GoldenTwenty48, TsadTargets) {
-  for (const Json& batch : Golden("tsad.json")["batches"]) {
+  int64_t rows = 0;
+  const Json golden = Golden("tsad.json");
+  for (const Json& batch : golden["batches"]) {
     for (const Json& result : batch["results"]) {
       const TargetOptions options = TargetFrom(result["config"]);
       for (size_t row = 0; row < batch["positions"].size(); ++row) {
@@ -218,46 +232,58 @@ TEST(GoldenTwenty48, TsadTargets) {
           EXPECT_NEAR(targets[i], result["policy_targets"][row][i].get<float>(), 1e-6)
               << batch["name"] << " " << row << " " << position.dump() << result["config"];
         }
+        ++rows;
       }
     }
   }
+  Compared(rows, "softened targets");
 }
 
-// The player's network, without torch.
+std::vector<Board> BoardsFrom(const io::Tensor& tokens) {
+  std::vector<Board> boards;
+  for (size_t at = 0; at < tokens.bytes.size(); at += 16 * 8) {
+    std::vector<int> ranks;
+    for (size_t i = 0; i < 16; ++i) {
+      ranks.push_back(static_cast<int>(io::LoadLittle<int64_t>(tokens.bytes, at + 8 * i)));
+    }
+    boards.push_back(*Board::FromRanks(ranks));
+  }
+  return boards;
+}
+
+float LargestGap(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  float gap = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    gap = std::max(gap, std::abs(a[i] - b[i]));
+  }
+  return gap;
+}
+
+// The network at play, without torch.
 TEST(GoldenTwenty48, ModelOutputs) {
-  for (const std::string name : {"action_policy", "binned_ev", "binned_ev_mha"}) {
-    const std::string folder = GoldenPath("twenty48/model/" + name);
+  int64_t compared = 0;
+  for (const std::string& folder : Twenty48Models()) {
     const auto numbers = [&](const std::string& file) {
       return io::ToFloats(io::NpyFile::Open(folder + "/" + file).AsTensor());
     };
-    const io::Tensor tokens = io::NpyFile::Open(folder + "/tokens.npy").AsTensor();
-    std::vector<Board> boards;
-    for (size_t at = 0; at < tokens.bytes.size(); at += 16 * 8) {
-      std::vector<int> ranks;
-      for (size_t i = 0; i < 16; ++i) {
-        ranks.push_back(static_cast<int>(io::LoadLittle<int64_t>(tokens.bytes, at + 8 * i)));
-      }
-      boards.push_back(*Board::FromRanks(ranks));
-    }
+    const std::vector<Board> boards =
+        BoardsFrom(io::NpyFile::Open(folder + "/tokens.npy").AsTensor());
     const std::vector<float> hidden = numbers("hidden.npy");
     const std::vector<float> logits = numbers("logits.npy");
-    const auto largest_gap = [](const std::vector<float>& a, const std::vector<float>& b) {
-      EXPECT_EQ(a.size(), b.size());
-      float gap = 0;
-      for (size_t i = 0; i < a.size(); ++i) gap = std::max(gap, std::abs(a[i] - b[i]));
-      return gap;
-    };
     for (nn::Precision precision : {nn::Precision::kF32, nn::Precision::kInt8}) {
       const float within = precision == nn::Precision::kF32 ? 1e-5F : 0.05F;
       Model model(folder, {.precision = precision, .threads = 2});
       std::vector<float> answers(logits.size());
       model.Answer(boards, answers.data());
-      EXPECT_LT(largest_gap(answers, logits), within) << name;
+      EXPECT_LT(LargestGap(answers, logits), within) << folder;
       std::vector<float> rows(hidden.size());
       model.Hidden(boards, rows.data());
-      EXPECT_LT(largest_gap(rows, hidden), 10 * within) << name;
+      EXPECT_LT(LargestGap(rows, hidden), 10 * within) << folder;
     }
+    compared += std::ssize(boards);
   }
+  Compared(compared, "boards");
 }
 
 }  // namespace
