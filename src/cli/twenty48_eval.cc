@@ -145,7 +145,7 @@ Command Twenty48Eval() {
            "tile, moves per second, and how often the network's move is the oracle's. A game "
            "depends\n"
            "on the seed and its number: all players get the same random numbers.",
-       .example = "kibitz 2048 eval --model models/twenty48-small --games 1000 --precision int8"},
+       .example = "kibitz 2048 eval --model models/twenty48-small --games 1000"},
       Run);
 }
 

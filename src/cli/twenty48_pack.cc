@@ -28,8 +28,8 @@ struct OutputOptions {
 
 void AddOutput(Fields& fields, OutputOptions& options) {
   fields.Add("out", options.out, "folder of the pack", {.required = true, .metavar = "DIR"});
-  fields.Add("shard_rows", options.pack.shard_rows, "most rows in a file; 0: one file", {.min = 0});
-  fields.Add("overwrite", options.pack.overwrite, "replace a pack that is there");
+  fields.Add("shard_rows", options.pack.shard_rows, "max rows in a file; 0: one file", {.min = 0});
+  fields.Add("overwrite", options.pack.overwrite, "replace an existing pack");
 }
 
 struct PackCommandOptions {
@@ -43,8 +43,8 @@ Fields FieldsOf(PackCommandOptions& options) {
              {.required = true, .positional = true, .metavar = "DIR"});
   AddOutput(fields, options.output);
   fields.Add("skip_bad", options.output.pack.skip_bad,
-             "leave out games with something wrong, and say what; else they are an error");
-  fields.Add("threads", options.output.pack.threads, "games read at a time; 0: one a core",
+             "leave out games with a fault and list them, instead of refusing");
+  fields.Add("threads", options.output.pack.threads, "games read at a time; 0: one per core",
              {.min = 0, .max = 1024});
   return fields;
 }
@@ -56,7 +56,7 @@ struct MergeOptions {
 
 Fields FieldsOf(MergeOptions& options) {
   Fields fields;
-  fields.Add("packs", options.packs, "packs to put together",
+  fields.Add("packs", options.packs, "packs to join",
              {.required = true, .positional = true, .metavar = "DIR"});
   AddOutput(fields, options.output);
   return fields;
@@ -71,7 +71,7 @@ Fields FieldsOf(InspectOptions& options) {
   Fields fields;
   fields.Add("pack", options.pack, "folder of the pack",
              {.required = true, .positional = true, .metavar = "DIR"});
-  fields.Add("check", options.check, "look at every row");
+  fields.Add("check", options.check, "validate every row");
   return fields;
 }
 
@@ -161,7 +161,7 @@ int RunInspect(const InspectOptions& options, const Context& context) {
     }
     fmt::print("\n");
   }
-  if (options.check) fmt::print("every row makes sense\n");
+  if (options.check) fmt::print("every row is valid\n");
   return 0;
 }
 
@@ -171,12 +171,11 @@ Command Twenty48Pack() {
   return MakeCommand<PackCommandOptions>(
       {.name = "2048 pack",
        .group = "2048",
-       .summary = "put an oracle's games into one table to learn from",
+       .summary = "pack an oracle's games into one table of training rows",
        .details =
            "Reads NAME.meta.json and NAME.jsonl.gz below the folder, in order of their paths, and\n"
-           "writes steps.npy, metadata.db and valuation_types.json. Every board, move and value "
-           "is\n"
-           "checked; the first that is wrong is named with file and line, and nothing is written.",
+           "writes steps.npy, metadata.db and valuation_types.json. Checks every board, move and\n"
+           "value; the first fault is an error with file and line, and nothing is written.",
        .example = "kibitz 2048 pack raws --out packs/d2"},
       RunPack);
 }
@@ -185,20 +184,19 @@ Command Twenty48Merge() {
   return MakeCommand<MergeOptions>(
       {.name = "2048 merge",
        .group = "2048",
-       .summary = "put several packs together",
+       .summary = "join several packs into one",
        .details = "",
        .example = "kibitz 2048 merge packs/d2 packs/d3 --out packs/both"},
       RunMerge);
 }
 
 Command Twenty48Inspect() {
-  return MakeCommand<InspectOptions>(
-      {.name = "2048 inspect",
-       .group = "2048",
-       .summary = "say what is in a pack, and whether every row makes sense",
-       .details = "",
-       .example = "kibitz 2048 inspect packs/d2"},
-      RunInspect);
+  return MakeCommand<InspectOptions>({.name = "2048 inspect",
+                                      .group = "2048",
+                                      .summary = "describe a pack and validate its rows",
+                                      .details = "",
+                                      .example = "kibitz 2048 inspect packs/d2"},
+                                     RunInspect);
 }
 
 }  // namespace kibitz::cli

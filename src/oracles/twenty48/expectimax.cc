@@ -69,7 +69,7 @@ double Expectimax::AverageOverTiles(const Board& afterstate, int depth) {
 }
 
 double Expectimax::Best(const Board& board, int depth) {
-  if (depth == 1) return BestByJudge(board);
+  if (depth == 1) return BestByEvaluation(board);
   double best = 0;
   bool any = false;
   for (const Slid& slid : twenty48::SlideAll(board)) {
@@ -81,8 +81,8 @@ double Expectimax::Best(const Board& board, int depth) {
   return best;
 }
 
-// The last move: all slides are judged in one call.
-double Expectimax::BestByJudge(const Board& board) {
+// The last move: evaluates all slides in one call.
+double Expectimax::BestByEvaluation(const Board& board) {
   std::array<Board, 4> boards;
   std::array<double, 4> points{};
   size_t count = 0;

@@ -1,13 +1,13 @@
-// Expectimax for 2048: the best move against chance, looking some moves ahead.
+// Expectimax for 2048: the best expected value over a few moves.
 //
 //   Expectimax search(value, {.depth = 3});
 //   const SearchResult result = search.Search(board);
 //   if (result.best) game.Play(*result.best, rng);
 //
-// At depth 1 the four slides are judged as they are; each further depth takes all tiles that may
-// appear and the best answer to each. Nothing is left out, so a value is a function of board,
-// depth and judge alone: what the table remembers stays true from move to move, and games do not
-// depend on threads.
+// Depth 1 evaluates the four slides. Each further depth averages over all tiles that may appear and
+// takes the best reply to each. Nothing is pruned, so a value depends on board, depth and
+// evaluation alone: the transposition table stays valid from move to move, and games do not depend
+// on the number of threads.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 namespace kibitz::oracles {
 
 struct ExpectimaxOptions {
-  int depth = 3;        // Moves looked ahead, at least 1.
+  int depth = 3;        // Moves to search, at least 1.
   int table_bits = 18;  // The table has 2^this entries of 24 bytes; 0: no table.
 };
 
@@ -37,14 +37,14 @@ class Expectimax {
 
   SearchResult Search(const twenty48::Board& board);
 
-  // Boards judged so far.
+  // Boards evaluated so far.
   uint64_t evaluations() const { return evaluations_; }
 
  private:
   struct Entry {
     uint64_t packed = 0;
     uint32_t extra = 0;
-    int depth = 0;  // Still to look ahead; 0: empty.
+    int depth = 0;  // Moves searched below; 0: empty.
     double value = 0;
   };
 
@@ -53,7 +53,7 @@ class Expectimax {
   double AverageOverTiles(const twenty48::Board& afterstate, int depth);
   // The value of the best move; that of a lost game where there is none.
   double Best(const twenty48::Board& board, int depth);
-  double BestByJudge(const twenty48::Board& board);
+  double BestByEvaluation(const twenty48::Board& board);
   Entry* Slot(const twenty48::Board& afterstate, int depth);
 
   const AfterstateValue& value_;

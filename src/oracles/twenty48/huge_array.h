@@ -1,5 +1,5 @@
-// A large array of zeros for random access, on pages of 2 MB where the system has them: tables of
-// hundreds of megabytes would otherwise miss the page cache of the processor at every look.
+// A large zeroed array for random access, in huge pages (2 MB) where the system has them. With 4 KB
+// pages, a table of hundreds of megabytes misses the TLB at every access.
 #pragma once
 
 #include <cstddef>

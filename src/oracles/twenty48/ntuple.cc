@@ -19,8 +19,8 @@ std::vector<TuplePattern> ParsePatterns(std::span<const std::string> texts) {
     for (char c : text) {
       const size_t cell = std::string_view("0123456789abcdef").find(c);
       if (cell == std::string_view::npos) {
-        throw Error::Usage("pattern {}: '{}' is no cell; cells are 0 to 9 and a to f", Quoted(text),
-                           c);
+        throw Error::Usage("pattern {}: '{}' is not a cell; cells are 0 to 9 and a to f",
+                           Quoted(text), c);
       }
       pattern.mask |= uint64_t{15} << Board::Shift(static_cast<int>(cell));
     }
@@ -46,7 +46,7 @@ NTupleNetwork NTupleNetwork::Load(const std::string& path) {
   const std::string* patterns = file.FindMetadata("patterns");
   if (patterns == nullptr) {
     throw Error(
-        "{}: no n-tuple network: its metadata lack 'patterns'; make one with "
+        "{}: not an n-tuple network: its metadata lack 'patterns'; make one with "
         "'kibitz 2048 oracle'",
         path);
   }

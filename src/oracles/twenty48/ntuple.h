@@ -1,10 +1,11 @@
-// An n-tuple network: tables of numbers, one for each pattern of a few cells, whose entries for
-// the tiles found there, in all eight views of the board, add up to the points still to come.
+// An n-tuple network: one table of weights for each pattern of a few cells. A pattern indexes its
+// table by the tiles in its cells, in each of the board's eight symmetries; the sum of all these
+// weights is the points still to come.
 //
 //   const NTupleNetwork network = NTupleNetwork::Load("tables.safetensors");
 //   network.Evaluate(afterstates, values);
 //
-// A pattern is written by its cells in hexadecimal, "012456". With six cells a table has 16^6
+// A pattern lists its cells in hexadecimal, "012456". With six cells a table has 16^6
 // entries, 64 MB. Tiles beyond 32768 count as 32768.
 #pragma once
 
@@ -31,13 +32,13 @@ struct TuplePattern {
 
 // Throws Error::Usage unless every text has 1 to 7 different cells.
 std::vector<TuplePattern> ParsePatterns(std::span<const std::string> texts);
-// Four of six cells: a rectangle, a long row with a hook, and two winding ones (Matsuzaki, 2016).
+// Four patterns of six cells, after Matsuzaki (2016).
 std::vector<std::string> DefaultPatterns();
 
 class NTupleNetwork : public AfterstateValue {
  public:
   explicit NTupleNetwork(std::span<const std::string> patterns);
-  // The weights of a file that Save or the learner wrote. Throws Error.
+  // Reads the weights from a file that NTupleLearner::Save wrote. Throws Error.
   static NTupleNetwork Load(const std::string& path);
 
   void Evaluate(std::span<const twenty48::Board> afterstates,
@@ -57,7 +58,7 @@ class NTupleNetwork : public AfterstateValue {
   const std::vector<TuplePattern>& patterns() const { return patterns_; }
   std::span<float> table(size_t pattern) { return tables_[pattern].span(); }
   std::span<const float> table(size_t pattern) const { return tables_[pattern].span(); }
-  // Numbers that add up to a value: eight views of each pattern.
+  // Weights in the sum: eight for each pattern.
   int terms() const { return 8 * static_cast<int>(patterns_.size()); }
 
  private:

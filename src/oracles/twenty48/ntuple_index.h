@@ -1,4 +1,4 @@
-// Picking the tiles of a tuple out of a packed board: the nibbles under a mask, side by side.
+// The table index of a tuple: the nibbles of a packed board under a mask, packed together.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace kibitz::oracles {
 
-// One bit at a time, for machines without the instruction and for the test of it.
+// Bit by bit: for machines without BMI2, and to test the other.
 constexpr uint64_t GatherBitsPlain(uint64_t value, uint64_t mask) {
   uint64_t gathered = 0;
   for (uint64_t bit = 1; mask != 0; mask &= mask - 1, bit <<= 1) {

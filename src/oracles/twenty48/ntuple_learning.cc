@@ -39,13 +39,13 @@ Fields FieldsOf(NTupleLearningOptions& options) {
   Fields fields;
   fields.Add("patterns", options.patterns, "patterns of cells, in hexadecimal",
              {.metavar = "CELLS,..."});
-  fields.Add("seed", options.seed, "of the games' chance");
-  fields.Add("learning_rate", options.learning_rate, "of entries whose corrections agree",
-             {.min = 0, .max = 10});
-  fields.Add("optimism", options.optimism, "points a board is worth before anything is known",
-             {.min = 0, .max = 1e6});
+  fields.Add("seed", options.seed, "of the games' random tiles");
+  fields.Add("learning_rate", options.learning_rate,
+             "of entries whose corrections all have one sign", {.min = 0, .max = 10});
+  fields.Add("optimism", options.optimism,
+             "initial value of a board, in points; above 0 explores more", {.min = 0, .max = 1e6});
   fields.Add("restart_from", options.restart_from,
-             "moves from which a game is played again from its middle; 0: never", {.min = 0});
+             "replay games of at least this many moves from their middle; 0: never", {.min = 0});
   return fields;
 }
 
@@ -64,8 +64,8 @@ NTupleLearner NTupleLearner::Load(const std::string& path) {
   const std::string* games = file.FindMetadata("games");
   if (config == nullptr || games == nullptr) {
     throw Error(
-        "{}: has no state of learning; give the file that 'kibitz 2048 oracle' goes on "
-        "with, not the weights alone",
+        "{}: holds weights without training state; expected the file that 'kibitz 2048 oracle "
+        "--out' wrote",
         path);
   }
   NTupleLearningOptions options;
@@ -122,10 +122,10 @@ void NTupleLearner::Play(Game& game, Rng& rng) {
   }
 }
 
-// From the end of the game, so that what happened there reaches its beginning at once. The entries
-// of the step before come from memory while those of this one are worked on.
+// Backward from the end of the game, so that its outcome reaches the first moves at once.
+// Prefetches the entries of the next step while it corrects those of this one.
 void NTupleLearner::LearnFromSteps() {
-  float target = 0;  // Of the afterstate at hand: the points that come behind it.
+  float target = 0;  // Of the current afterstate: the points still to come.
   Entries entries(static_cast<size_t>(network_.terms()));
   Entries before(entries.size());
   if (!steps_.empty()) Find(steps_.back().afterstate, entries);

@@ -25,7 +25,7 @@ using twenty48::Move;
 
 constexpr std::string_view kMetaEnding = ".meta.json";
 constexpr std::string_view kStepsEnding = ".jsonl.gz";
-// The order in which the programs that write these files have always put them.
+// The order of keys in files of other programs.
 constexpr std::array<Move, 4> kBranchOrder = {Move::kUp, Move::kLeft, Move::kRight, Move::kDown};
 
 std::string StepsPath(const std::string& meta_path) {
@@ -85,7 +85,7 @@ RawStep ReadStep(const io::JsonLine& line) {
   step.step_index = Unsigned32(root["step_index"], line);
   step.board = ReadBoard(line);
   step.move = twenty48::ParseMove(root["move"].String()).OrThrow(line.Place());
-  // The oldest files have no such field; all they hold are searches.
+  // The oldest files lack the field; all their values come from searches.
   step.valuation_type = root["valuation_type"].OptionalString().value_or("search");
   step.valuation = Finite(root["valuation"], line);
   const unsigned legal = twenty48::LegalMoves(step.board);
@@ -204,7 +204,7 @@ std::vector<std::string> FindRawGames(const std::string& folder,
         path.substr(0, path.size() - kStepsEnding.size()) + std::string(kMetaEnding);
     if (std::ranges::binary_search(metas, meta)) continue;
     if (orphans == nullptr) {
-      throw Error("{}: its figures are missing, expected {}; is the game still being played?", path,
+      throw Error("{}: its metadata is missing, expected {}; is the game still being played?", path,
                   meta);
     }
     orphans->push_back(path);

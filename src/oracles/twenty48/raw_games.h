@@ -1,11 +1,11 @@
-// Games of an oracle as files, in Macroxue's layout: NAME.meta.json with figures of the game, and
-// NAME.jsonl.gz with a line for each move: the board, the move, and the value of all four.
+// Games of an oracle as files, in Macroxue's layout: NAME.meta.json with the game's metadata, and
+// NAME.jsonl.gz with one line per move: the board, the move made, and the values of all four.
 //
 //   RawGame game = ReadRawGame("selfplay/depth02_worker00_seed0000000007_game000000.meta.json");
 //   for (const RawStep& step : game.steps) Use(step.board, step.move, step.branch_evs);
 //
-// Which moves are legal follows from the board: rows of older programs say 0.0 for illegal moves,
-// others null. docs/FORMATS.md has the fields.
+// The board decides which moves are legal: for illegal moves older programs write 0.0, others
+// null. docs/FORMATS.md has the fields.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct RawMeta {
   uint32_t seed = 0;
   int depth = 0;
   int64_t game_index = 0;
-  std::string steps_file;  // As the writer called it; readers look beside the meta file.
+  std::string steps_file;  // The writer's path; readers look beside the meta file.
   int64_t num_moves = 0;
   int64_t score = 0;
   int64_t max_tile = 0;
@@ -50,22 +50,22 @@ struct RawGame {
 // "depth02_worker00_seed0710363253_game000000".
 std::string RawGameName(const RawMeta& meta);
 
-// Reads and checks both files of a game. Throws Error with file and line for anything that is not
-// as it must be: a missing file, a broken archive, a line that is no JSON, a board of 15 cells, a
-// rank beyond 17, a value that is no finite number, an illegal or unknown move, a legal move
-// without a value, a count that does not fit the meta file.
+// Reads and checks both files of a game. Throws Error with file and line for any fault: a missing
+// file, a broken archive, a line that is not JSON, a board of 15 cells, a rank above 17, a value
+// that is infinite or NaN, an illegal or unknown move, a legal move without a value, a number of
+// lines other than num_moves.
 RawGame ReadRawGame(const std::string& meta_path);
-// The file of figures alone.
+// Reads the metadata alone.
 RawMeta ReadRawMeta(const std::string& meta_path);
 
-// Writes NAME.jsonl.gz, then NAME.meta.json: where the latter is, the game is whole.
+// Writes NAME.jsonl.gz, then NAME.meta.json: a game with the second file is complete.
 void WriteRawGame(const std::string& folder, const RawGame& game);
 
-// One line of the .jsonl.gz, with its end.
+// One line of the .jsonl.gz, with its newline.
 std::string RawLine(const RawStep& step);
 
-// All files NAME.meta.json below the folder, sorted by path. Throws Error when there is a
-// NAME.jsonl.gz without one, unless `orphans` takes their paths.
+// All files NAME.meta.json below the folder, sorted by path. Throws Error for a NAME.jsonl.gz
+// without one, unless `orphans` collects their paths.
 std::vector<std::string> FindRawGames(const std::string& folder,
                                       std::vector<std::string>* orphans = nullptr);
 

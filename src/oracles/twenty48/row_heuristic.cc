@@ -11,11 +11,11 @@ namespace {
 
 using twenty48::Board;
 
-constexpr float kAlive = 200'000;  // Keeps every board better than none.
+constexpr float kAlive = 200'000;  // Keeps every board better than a lost game.
 constexpr float kPerEmpty = 270;
 constexpr float kPerPair = 700;
 constexpr float kDisorder = 47;  // Times rank^4.
-constexpr float kTiles = 11;     // Times rank^3.5: many middling tiles are worse than a large one.
+constexpr float kTiles = 11;     // Times rank^3.5: many medium tiles are worse than one large tile.
 
 float RowValue(const std::array<int, 4>& ranks) {
   float value = kAlive;

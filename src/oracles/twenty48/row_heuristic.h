@@ -1,6 +1,6 @@
-// A judge of boards that needs no training: each row and column is worth what its shape promises.
-// Empty cells and equal neighbours are good; tiles that go up and down instead of falling to one
-// side are bad, the more the larger they are. One look into a table of rows for each of the eight.
+// An evaluation that needs no training: the sum of a score for each row and column. Empty cells and
+// equal neighbours score well; rows that are not monotonic score badly, the more the larger their
+// tiles. Eight lookups in a table of all rows.
 #pragma once
 
 #include <memory>

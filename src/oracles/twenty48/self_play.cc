@@ -13,15 +13,15 @@ using twenty48::Move;
 
 Fields FieldsOf(SelfPlayOptions& options) {
   Fields fields;
-  fields.Add("depth", options.search.depth, "moves the expectimax looks ahead",
-             {.min = 1, .max = 8});
+  fields.Add("depth", options.search.depth, "moves the oracle searches", {.min = 1, .max = 8});
   fields.Add("table_bits", options.search.table_bits,
-             "the transposition table has 2^N entries a thread; 0: none", {.min = 0, .max = 28});
-  fields.Add("seed", options.seed, "of the games' chance");
-  fields.Add("max_moves", options.max_moves, "cut a game after so many moves; 0: never",
+             "the transposition table has 2^N entries per thread; 0: no table",
+             {.min = 0, .max = 28});
+  fields.Add("seed", options.seed, "of the games' random tiles");
+  fields.Add("max_moves", options.max_moves, "cut a game after this many moves; 0: never",
              {.min = 0});
   fields.Add("explore", options.explore,
-             "chance of a random move instead of the best; records name the best one",
+             "probability of a random move instead of the best; records hold the best move",
              {.min = 0, .max = 1});
   return fields;
 }
@@ -66,7 +66,7 @@ RawStep StepOf(uint32_t seed, const Game& before, const SearchResult& result) {
   return step;
 }
 
-void TellGame(const Game& game, const std::string& folder, RawMeta& meta) {
+void FillResult(const Game& game, const std::string& folder, RawMeta& meta) {
   meta.steps_file = folder + "/" + RawGameName(meta) + ".jsonl.gz";
   meta.num_moves = game.moves;
   meta.score = game.score;
@@ -87,7 +87,7 @@ RawGame PlayRawGame(Expectimax& search, const SelfPlayOptions& options, int64_t 
       PlayGame(search, options, index, [&](const Game& before, const SearchResult& result) {
         record.steps.push_back(StepOf(meta.seed, before, result));
       });
-  TellGame(game, folder, meta);
+  FillResult(game, folder, meta);
   meta.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return record;
 }

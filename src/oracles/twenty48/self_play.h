@@ -1,5 +1,5 @@
-// Games that an oracle plays, as records to learn from or as figures of its strength. Game n
-// depends on the seed and n alone, whatever the number of threads.
+// Games that an oracle plays, as training records or to measure its strength. Game n depends on the
+// seed and n alone, whatever the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace kibitz::oracles {
 struct SelfPlayOptions {
   ExpectimaxOptions search;
   uint64_t seed = 1;
-  int64_t max_moves = 0;  // A game is cut after so many; 0: never.
-  // Chance that a move is drawn among the legal ones instead. The record names the best move all
-  // the same: such games teach what to do where the oracle would not have gone.
+  int64_t max_moves = 0;  // A game is cut after this many; 0: never.
+  // Probability of a random legal move instead of the best. The record holds the best move: such
+  // games show what to do on boards that the oracle avoids.
   double explore = 0;
 };
 Fields FieldsOf(SelfPlayOptions& options);
@@ -32,11 +32,11 @@ using StepUser = std::function<void(const twenty48::Game& before, const SearchRe
 twenty48::Game PlayGame(Expectimax& search, const SelfPlayOptions& options, int64_t index,
                         const StepUser& use);
 
-// A line of a record: what the oracle thinks of a board that has a legal move. Values are in
+// A line of a record: the oracle's move and values for a board with a legal move. Values are in
 // thousands.
 RawStep StepOf(uint32_t seed, const twenty48::Game& before, const SearchResult& result);
-// Writes into the figures of a record what the game came to.
-void TellGame(const twenty48::Game& game, const std::string& folder, RawMeta& meta);
+// Fills the metadata of a record with the result of the game.
+void FillResult(const twenty48::Game& game, const std::string& folder, RawMeta& meta);
 
 // A game of PlayGame as a record.
 RawGame PlayRawGame(Expectimax& search, const SelfPlayOptions& options, int64_t index,

@@ -17,7 +17,7 @@ SnakeHeuristic::SnakeHeuristic() {
       float value = 0;
       for (size_t column = 0; column < 4; ++column) {
         const auto rank = static_cast<int>(tiles >> (12 - 4 * column) & 15);
-        // Rows are passed to and fro.
+        // Every other row runs backward.
         const size_t place = 4 * row + (row % 2 == 0 ? column : 3 - column);
         value +=
             static_cast<float>(twenty48::TileOf(rank)) * std::pow(kFall, static_cast<float>(place));

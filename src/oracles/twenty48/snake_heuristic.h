@@ -1,5 +1,5 @@
-// A judge with one plan: the largest tile in a corner, the others in falling order along a snake
-// through the rows.
+// An evaluation with one plan: the largest tile in a corner, the others in descending order along a
+// snake through the rows.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ class SnakeHeuristic : public AfterstateValue {
  public:
   SnakeHeuristic();
 
-  // The sum of all tiles, each half of what it would be worth one place further up the snake; the
-  // best of the eight ways to lay the snake.
+  // The weighted sum of all tiles, where each place of the snake has half the weight of the one
+  // before; the max over the snake's eight symmetries.
   void Evaluate(std::span<const twenty48::Board> afterstates,
                 std::span<float> values) const override;
   bool InPoints() const override { return false; }

@@ -16,12 +16,11 @@ inline bool IsAttentionFree(const io::StateDict& weights) {
 struct AttentionFreeLayout {
   static constexpr int64_t kRanks = 17;
   static constexpr int64_t kCells = 16;
-  // A row of the encoder: one number for each rank, one for each cell, then the tile's and the
-  // board's.
+  // A row of the encoder: the rank one-hot, the cell one-hot, the tile's vector, the board's.
   static constexpr int64_t kTileFrom = kRanks + kCells;
-  static constexpr double kMark = 1.5;  // Of the rank and of the cell that a row is about.
-  static constexpr double kLength = 8;  // Of every tile's vector.
-  // The squares of a row that are the same for all tiles.
+  static constexpr double kMark = 1.5;  // The value of a one in the one-hot parts.
+  static constexpr double kLength = 8;  // L2 norm of every tile's vector.
+  // Sum of squares of a row without the board's vector: the same for all tiles.
   static constexpr double kFixedSquares = 2 * kMark * kMark + kLength * kLength;
 };
 

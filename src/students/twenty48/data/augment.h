@@ -1,5 +1,5 @@
-// Turning and mirroring: a position of 2048 teaches eight times as much. A turn of k times 90
-// degrees clockwise comes first, then a flip: none, left-right or up-down.
+// Augmentation by the eight symmetries of the board: a rotation by k times 90 degrees clockwise
+// first, then a flip: none, left-right or up-down.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace kibitz::twenty48 {
 
 struct View {
-  int turns = 0;  // Of 90 degrees clockwise, 0 to 3.
+  int turns = 0;  // Rotations by 90 degrees clockwise, 0 to 3.
   int flip = 0;   // 0 none, 1 left-right, 2 up-down.
 };
 
@@ -20,13 +20,13 @@ std::array<uint8_t, kCells> CellMap(const View& view);
 // The move `m` becomes MoveMap(view)[m].
 std::array<uint8_t, 4> MoveMap(const View& view);
 
-// The board as it looks there.
+// The board in that view.
 Board Seen(const Board& board, const View& view);
-// The view in which the board, read cell by cell, has the largest tiles first: the same board,
-// however it is turned or mirrored, looks the same there.
+// The view in which the board, read cell by cell, has the largest tiles first. All eight symmetries
+// of a board look the same in it.
 View CanonicalView(const Board& board);
 
-// The row as it looks there: board, mask, move, legality and values.
+// The row in that view: board, mask, move, legality and values.
 StepRow Augmented(const StepRow& row, const View& view);
 
 }  // namespace kibitz::twenty48

@@ -28,7 +28,7 @@ std::unordered_set<uint32_t> Validation(const Pack& pack, const DatasetOptions& 
   if (!options.val_run_sql.empty()) {
     return Chosen(pack, options.val_run_sql, options.val_sql_params);
   }
-  // A draw for each game: a game stays where it is when others come or go.
+  // One draw per game: adding games moves no other game between the sets.
   std::unordered_set<uint32_t> validation;
   for (const RunInfo& run : pack.runs()) {
     if (!chosen.contains(run.id)) continue;
@@ -46,16 +46,16 @@ Fields FieldsOf(DatasetOptions& options) {
   fields.Add(
       "run_sql", options.run_sql,
       "query on metadata.db for the games to use, such as SELECT id FROM runs WHERE max_score > ?");
-  fields.Add("sql_params", options.sql_params, "values for its question marks");
+  fields.Add("sql_params", options.sql_params, "values for the query's question marks");
   fields.Add("val_run_sql", options.val_run_sql, "query for the games held out for validation");
-  fields.Add("val_sql_params", options.val_sql_params, "values for its question marks");
-  fields.Add("val_run_pct", options.val_run_pct, "else this share of the games is held out",
-             {.min = 0, .max = 1});
-  fields.Add("val_split_seed", options.val_split_seed, "which ones");
-  fields.Add("val_rows", options.val_rows, "most rows of each validation", {.min = 1});
+  fields.Add("val_sql_params", options.val_sql_params, "values for the query's question marks");
+  fields.Add("val_run_pct", options.val_run_pct,
+             "without val_run_sql: share of the games to hold out", {.min = 0, .max = 1});
+  fields.Add("val_split_seed", options.val_split_seed, "of the draw of these games");
+  fields.Add("val_rows", options.val_rows, "max rows of each validation", {.min = 1});
   fields.Add("batch_size", options.batch_size, "rows of a batch", {.min = 1, .max = 1 << 20});
-  fields.Add("rotate", options.rotate, "turn boards at random");
-  fields.Add("flip", options.flip, "mirror boards at random");
+  fields.Add("rotate", options.rotate, "rotate boards at random");
+  fields.Add("flip", options.flip, "flip boards at random");
   return fields;
 }
 
@@ -73,8 +73,9 @@ RowSet SelectRows(const Pack& pack, const DatasetOptions& options) {
     }
   }
   if (rows.train.empty()) {
-    throw Error("{}: no rows to learn from; does run_sql choose games, and val_run_pct leave some?",
-                pack.folder());
+    throw Error(
+        "{}: no rows to train on; check that run_sql selects games and val_run_pct is below 1",
+        pack.folder());
   }
   return rows;
 }

@@ -1,5 +1,4 @@
-// Rows of a pack in a drawn order, as many at a time as a step takes. Batch n depends on the seed
-// and n alone.
+// Batches of a pack's rows in random order. Batch n depends on the seed and n alone.
 //
 //   const RowSet rows = SelectRows(pack, options);
 //   BatchStream stream(pack, rows.train, {.seed = 1, .batch_size = 1024}, position);
@@ -28,19 +27,19 @@ struct DatasetOptions {
   std::vector<std::string> val_sql_params;
   double val_run_pct = 0.05;
   uint64_t val_split_seed = 42;
-  int64_t val_rows = 20'000;  // Of each validation, at most.
+  int64_t val_rows = 20'000;  // Max rows of each validation.
   int batch_size = 1024;
-  bool rotate = true;  // Turn boards at random.
-  bool flip = true;    // Mirror boards at random.
+  bool rotate = true;  // Rotate boards at random.
+  bool flip = true;    // Flip boards at random.
 };
 Fields FieldsOf(DatasetOptions& options);
 
-// Numbers of rows. No game is in both.
+// Row indices. No game is in both.
 struct RowSet {
   std::vector<uint64_t> train;
   std::vector<uint64_t> validation;
 };
-// Throws Error when there is nothing to learn from, or a row makes no sense.
+// Throws Error when no rows are left to train on, or a row is invalid.
 RowSet SelectRows(const Pack& pack, const DatasetOptions& options);
 
 struct Batch {
@@ -57,21 +56,21 @@ struct StreamOptions {
   uint64_t seed = 0;
   int batch_size = 1024;
   int64_t epochs = 1;   // 0: no end.
-  bool shuffle = true;  // Anew for each epoch.
+  bool shuffle = true;  // In another order each epoch.
   bool rotate = false;
   bool flip = false;
-  bool canonical = false;  // All boards in their CanonicalView, instead.
+  bool canonical = false;  // All boards in their CanonicalView; rotate and flip have no effect.
 };
 
 class BatchStream {
  public:
-  // Pack and rows are borrowed. Begins behind the first `position` rows of all epochs.
+  // Borrows pack and rows. Skips the first `position` rows, counted over all epochs.
   BatchStream(const Pack& pack, const std::vector<uint64_t>& rows, const StreamOptions& options,
               uint64_t position = 0);
 
   // Nothing at the end. The last batch of an epoch may be smaller.
   std::optional<Batch> Next();
-  // Rows handed out, those before the start included.
+  // Rows returned, including those skipped.
   uint64_t position() const { return position_; }
 
  private:

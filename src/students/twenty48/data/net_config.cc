@@ -25,21 +25,22 @@ Fields FieldsOf(NetConfig& config) {
   fields.Add("num_attention_heads", config.num_attention_heads, "attention heads",
              {.min = 1, .max = 1024});
   fields.Add("num_key_value_heads", config.num_key_value_heads,
-             "key and value heads; nothing: as many as attention heads", {.min = 1, .max = 1024});
+             "key and value heads; default: as many as attention heads", {.min = 1, .max = 1024});
   fields.Add("intermediate_size", config.intermediate_size, "hidden width of the MLP",
              {.min = 1, .max = 1 << 20});
-  fields.Add("layer_norm_eps", config.layer_norm_eps, "of the norms", {.min = 0, .max = 1});
+  fields.Add("layer_norm_eps", config.layer_norm_eps, "epsilon of the RMSNorms",
+             {.min = 0, .max = 1});
   fields.Add("max_position_embeddings", config.max_position_embeddings, "cells of the board",
              {.min = 16, .max = 16});
   fields.AddChoice(
-      "head_type", config.head_type, "what the network answers",
+      "head_type", config.head_type, "four heads over bins, or one over moves",
       {{"binned_ev", HeadType::kBinnedEv}, {"action_policy", HeadType::kActionPolicy}});
   fields.Add("canonical_view", config.canonical_view,
-             "show the network each board in one of its eight views only");
-  fields.Add("dropout_prob", config.dropout_prob, "of other programs; nothing is dropped here",
-             {.min = 0, .max = 1});
-  fields.Add("attention_dropout_prob", config.attention_dropout_prob, "likewise",
-             {.min = 0, .max = 1});
+             "show the network each board in one of its eight symmetries");
+  fields.Add("dropout_prob", config.dropout_prob,
+             "kept for other programs; there is no dropout here", {.min = 0, .max = 1});
+  fields.Add("attention_dropout_prob", config.attention_dropout_prob,
+             "kept for other programs; there is no dropout here", {.min = 0, .max = 1});
   return fields;
 }
 
@@ -58,7 +59,7 @@ void CheckConfig(const NetConfig& config) {
 }
 
 int64_t AttentionFreeWidth(const NetConfig& config) {
-  // Beside a number for each rank and each cell; and keys and values have so many.
+  // What a row has beside one-hot rank and cell, halved; and no more than the values' width.
   return std::min((config.hidden_size - 17 - 16) / 2, config.kv_heads() * config.head_width());
 }
 

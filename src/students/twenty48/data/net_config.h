@@ -11,23 +11,23 @@
 
 namespace kibitz::twenty48 {
 
-// Four heads over bins of values, one a move, or one head over the four moves.
+// Four heads over bins of values, one per move, or one head over the four moves.
 enum class HeadType { kBinnedEv, kActionPolicy };
 
 struct NetConfig {
   int input_vocab_size = 17;                  // Ranks 0 to 16.
-  std::optional<int64_t> output_n_bins = 12;  // Of the binned heads; a policy has none.
+  std::optional<int64_t> output_n_bins = 12;  // Of the binned heads; none for a policy.
   int hidden_size = 128;
   int num_hidden_layers = 5;
   int num_attention_heads = 4;
-  std::optional<int64_t> num_key_value_heads;  // A divisor of the heads; nothing: as many.
+  std::optional<int64_t> num_key_value_heads;  // A divisor of the heads; default: as many.
   int intermediate_size = 352;                 // Hidden width of the MLP.
   double layer_norm_eps = 1e-5;
   int max_position_embeddings = 16;
   HeadType head_type = HeadType::kBinnedEv;
-  // Boards are turned and mirrored to their CanonicalView (augment.h) before the network sees them.
+  // The network sees every board in its CanonicalView (augment.h).
   bool canonical_view = false;
-  // Of other programs that read the file; nothing is dropped here.
+  // Kept for other programs that read the file; there is no dropout here.
   double dropout_prob = 0;
   double attention_dropout_prob = 0;
 
@@ -45,7 +45,7 @@ void CheckConfig(const NetConfig& config);
 void CheckAttentionFree(const NetConfig& config);
 // Width of a tile's vector, and of a board's, there.
 int64_t AttentionFreeWidth(const NetConfig& config);
-// Numbers of the network.
+// Of the encoder.
 uint64_t CountParameters(const NetConfig& config);
 
 // The config that belongs to weights: config.json beside a .safetensors file or in the folder, or

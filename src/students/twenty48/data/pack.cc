@@ -58,7 +58,8 @@ void Pack::OpenShards() {
                 folder_);
   }
   if (paths.size() > 1 && fs::exists(folder_ + "/steps.npy")) {
-    throw Error("{}: both steps.npy and shards of it; remove what is old", folder_);
+    throw Error("{}: has steps.npy and steps-*.npy, expected one or the other; remove the older",
+                folder_);
   }
   uint64_t rows = 0;
   for (const std::string& path : paths) {
@@ -111,7 +112,7 @@ std::string ProblemOf(const StepRow& row) {
     return fmt::format("max_rank is {}, the board's is {}", row.max_rank, board.MaxRank());
   }
   for (float value : row.branch_evs) {
-    if (!std::isfinite(value)) return "a value of branch_evs is no finite number";
+    if (!std::isfinite(value)) return "a value of branch_evs is infinite or NaN";
   }
   return "";
 }

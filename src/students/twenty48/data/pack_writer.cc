@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using oracles::RawGame;
 using oracles::RawStep;
 
-// Rows into one file or into shards. Files appear when all is written.
+// Writes rows to one file or to shards, which get their names when all are complete.
 class RowWriter {
  public:
   RowWriter(std::string folder, int64_t shard_rows)
@@ -63,7 +63,7 @@ class RowWriter {
   std::vector<std::unique_ptr<io::NpyWriter>> files_;
 };
 
-// Names of valuation types and their numbers. The first three are there in every pack.
+// Valuation types by number. Every pack has the first three.
 class TypeNames {
  public:
   uint8_t NumberOf(const std::string& name) {
@@ -108,7 +108,7 @@ void WriteMetadata(const std::string& folder, const std::vector<RunInfo>& runs) 
   fs::rename(aside, path);
 }
 
-// Makes the folder. What an older pack left there goes away, or is an error.
+// Makes the folder. Removes the files of an older pack, or throws.
 void PrepareFolder(const std::string& out, bool overwrite) {
   fs::create_directories(out);
   std::vector<fs::path> old;
@@ -146,7 +146,7 @@ std::vector<StepRow> RowsOf(const RawGame& game, const std::string& place, uint3
   return rows;
 }
 
-// Games read on a pool's threads, handed out in order.
+// Reads games on the threads of a pool and returns them in order.
 class GameReader {
  public:
   GameReader(const std::vector<std::string>& paths, int threads) : paths_(paths), pool_(threads) {}
@@ -206,7 +206,7 @@ PackReport PackRawGames(const std::string& raws, const std::string& out,
   }
   progress.Finish();
   if (runs.empty())
-    throw Error("{}: not one game without fault; first: {}", raws, report.skipped[0]);
+    throw Error("{}: every game has a fault; the first: {}", raws, report.skipped[0]);
   writer.Commit();
   WriteMetadata(out, runs);
   names.Write(out + "/valuation_types.json");

@@ -1,4 +1,4 @@
-// A row of a pack: a position of a game, the move made, and what the oracle thought of all four.
+// A row of a pack: a position of a game, the move made, and the oracle's values of all four.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ struct StepRow {
 };
 static_assert(sizeof(StepRow) == 48);
 
-// As the struct lies in memory, 48 bytes, and the same fields without gaps, 46 bytes.
+// The struct as in memory, 48 bytes, and the same fields without padding, 46 bytes.
 const io::NpyLayout& AlignedLayout();
 const io::NpyLayout& PackedLayout();
 // One row of 46 bytes.
@@ -38,7 +38,7 @@ Board BoardOf(const StepRow& row);
 // cannot hold.
 Result<StepRow> RowOf(const Board& board);
 
-// What the row says about its moves. Legality comes from the board: rows of tuple lookups have a
+// The row's values and move. Legality comes from the board: rows of tuple lookups have a
 // value, 0.0, and a bit in ev_legal for illegal moves too.
 Judged JudgedOf(const StepRow& row);
 

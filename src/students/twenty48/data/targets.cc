@@ -45,20 +45,20 @@ float ScaleOf(const Judged& judged, float best, ScaleKind kind) {
 
 Fields FieldsOf(TargetOptions& options) {
   Fields fields;
-  fields.AddChoice("mode", options.mode, "what to learn",
+  fields.AddChoice("mode", options.mode, "objective",
                    {{"binned_ev", TargetMode::kBinnedEv},
                     {"hard_move", TargetMode::kHardMove},
                     {"tsad_soft", TargetMode::kTsadSoft}});
-  fields.Add("mask_illegal", options.mask_illegal, "hard_move: leave illegal moves out");
-  fields.Add("tsad_temperature", options.tsad_temperature, "above 1 softer, below 1 sharper",
+  fields.Add("mask_illegal", options.mask_illegal, "hard_move: mask illegal moves");
+  fields.Add("tsad_temperature", options.tsad_temperature, "of the softmax of advantages",
              {.min = 1e-6});
   fields.AddChoice("tsad_scale_kind", options.tsad_scale_kind, "what advantages are divided by",
                    {{"max_abs", ScaleKind::kMaxAbs}, {"mad", ScaleKind::kMad}});
-  fields.Add("tsad_min_scale", options.tsad_min_scale, "and the least it may be", {.min = 1e-12});
+  fields.Add("tsad_min_scale", options.tsad_min_scale, "min of that divisor", {.min = 1e-12});
   fields.Add("tsad_mix_with_hard", options.tsad_mix_with_hard,
              "weight of the move made in the target", {.min = 0, .max = 1});
   fields.Add("tsad_aux_ce_weight", options.tsad_aux_ce_weight,
-             "weight of the move's cross-entropy beside the divergence", {.min = 0});
+             "weight of the cross-entropy of the move made, added to the divergence", {.min = 0});
   fields.AddChoice("tsad_kl", options.tsad_kl, "direction of the divergence",
                    {{"teacher_student", KlDirection::kTeacherStudent},
                     {"student_teacher", KlDirection::kStudentTeacher}});
@@ -67,17 +67,17 @@ Fields FieldsOf(TargetOptions& options) {
 
 Fields FieldsOf(BinningOptions& options) {
   Fields fields;
-  fields.AddChoice("strategy", options.strategy, "how edges divide the values",
+  fields.AddChoice("strategy", options.strategy, "how the edges divide [0, 1]",
                    {{"edges", BinStrategy::kEdges}, {"upper_bounds", BinStrategy::kUpperBounds}});
   fields.Add("special_zero_one", options.special_zero_one,
              "with edges: exactly 0 and exactly 1 have bins of their own");
-  fields.Add("edges", options.edges, "rising values in [0, 1]", {.min = 0, .max = 1});
+  fields.Add("edges", options.edges, "ascending values in [0, 1]", {.min = 0, .max = 1});
   return fields;
 }
 
 Binner::Binner(const BinningOptions& options) : options_(options) {
   if (options.edges.size() < 2 || !std::ranges::is_sorted(options.edges)) {
-    throw Error::Usage("binning.edges: expected at least two values that do not fall");
+    throw Error::Usage("binning.edges: expected at least two values in ascending order");
   }
   for (double edge : options.edges) edges_.push_back(static_cast<float>(edge));
   const int count = static_cast<int>(edges_.size());

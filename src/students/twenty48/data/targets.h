@@ -1,6 +1,6 @@
-// What a position teaches, in the three ways: the bin of each move's value, the move that was made,
-// or a distribution over the legal moves softened from their advantages (temperature-scaled
-// advantage distillation, "tsad"). docs/DECISIONS.md says where the sources left a choice.
+// The training targets of a position, one of three: the bin of each move's value, the move made, or
+// a softmax of the legal moves' advantages (temperature-scaled advantage distillation, "tsad").
+// docs/DECISIONS.md has the choices that the sources left open.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@ namespace kibitz::twenty48 {
 
 enum class TargetMode { kBinnedEv, kHardMove, kTsadSoft };
 enum class ScaleKind { kMaxAbs, kMad };
-// Which way the divergence is taken: KL(teacher || student) or KL(student || teacher).
+// Direction of the divergence: KL(teacher || student) or KL(student || teacher).
 enum class KlDirection { kTeacherStudent, kStudentTeacher };
 
 struct TargetOptions {
   TargetMode mode = TargetMode::kBinnedEv;
-  bool mask_illegal = true;  // hard_move: illegal moves take no part in the softmax.
+  bool mask_illegal = true;  // hard_move: mask illegal moves in the softmax.
   double tsad_temperature = 1;
   ScaleKind tsad_scale_kind = ScaleKind::kMaxAbs;
   double tsad_min_scale = 1e-3;
-  double tsad_mix_with_hard = 0.1;  // Weight of the move made: 0 none, 1 nothing else.
-  double tsad_aux_ce_weight = 0;    // Of the cross-entropy of the move made, beside the divergence.
+  double tsad_mix_with_hard = 0.1;  // Weight of the move made, 0 to 1.
+  double tsad_aux_ce_weight = 0;  // Of the cross-entropy of the move made, added to the divergence.
   KlDirection tsad_kl = KlDirection::kTeacherStudent;
 };
 Fields FieldsOf(TargetOptions& options);
@@ -40,11 +40,11 @@ Fields FieldsOf(BinningOptions& options);
 
 class Binner {
  public:
-  // Throws Error::Usage for fewer than two edges, or edges that fall.
+  // Throws Error::Usage for fewer than two edges, or edges that descend.
   explicit Binner(const BinningOptions& options);
 
   int bins() const { return bins_; }
-  // Of a value that is taken into [0, 1].
+  // Clamps the value to [0, 1].
   int BinOf(float value) const;
   // The middle of a bin, for expected values.
   double CenterOf(int bin) const;
@@ -55,19 +55,19 @@ class Binner {
   int bins_ = 0;
 };
 
-// What a row says about its moves, by IndexOf(move).
+// Values of a row's moves, by IndexOf(move).
 struct Judged {
   std::array<float, 4> values{};
   unsigned legal = 0;  // Bits.
   int move = 0;        // The one made.
 };
 
-// Values in [0, 1]: the worst legal move 0, the best just below 1, one that stands alone too; 0.5
-// where all are equal; then the move made 1, and illegal moves 0.
+// Values scaled to [0, 1]: the worst legal move 0, the best just below 1 (also when it is the only
+// one), all 0.5 when equal. Then the move made gets 1, and illegal moves 0.
 std::array<float, 4> Normalised(const Judged& judged);
 
-// A distribution over the legal moves; all 0 where there are none. Where the move made is not
-// legal, the best one stands for it.
+// A distribution over the legal moves; all 0 when there are none. If the move made is illegal, the
+// best move replaces it.
 std::array<float, 4> SoftTargets(const Judged& judged, const TargetOptions& options);
 
 }  // namespace kibitz::twenty48

@@ -26,15 +26,16 @@ struct AttentionFreeImpl : torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& tokens);  // tokens: (B, 16), int64.
 
   const NetConfig config;
-  torch::nn::Embedding table = nullptr;   // (16 * 17, U), by cell and rank; only directions count.
-  torch::nn::Linear mix = nullptr;        // (G, U)
-  torch::nn::ModuleList gates = nullptr;  // Of Linear (F, G), for each layer but the first,
-  torch::nn::ModuleList ups = nullptr;    // as these
-  torch::nn::ModuleList downs = nullptr;  // and these, (G, F).
+  torch::nn::Embedding table =
+      nullptr;                      // (16 * 17, G), by cell and rank; forward normalizes the rows.
+  torch::nn::Linear mix = nullptr;  // (G, G)
+  torch::nn::ModuleList gates = nullptr;  // Of Linear (F, G), one for each layer but the first.
+  torch::nn::ModuleList ups = nullptr;    // Likewise.
+  torch::nn::ModuleList downs = nullptr;  // Likewise, (G, F).
   torch::nn::Linear head = nullptr;       // (4 or 4 N, G)
 
  private:
-  torch::Tensor Normed(const torch::Tensor& x) const;  // (B, G), as the encoder's rows are.
+  torch::Tensor Normed(const torch::Tensor& x) const;  // (B, G), by the RMS of the encoder's row.
 };
 TORCH_MODULE(AttentionFree);
 

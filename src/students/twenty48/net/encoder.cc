@@ -167,7 +167,7 @@ void LoadWeightsInto(Encoder& net, const std::string& path) {
     }
   }
   if (foreign_head) {
-    LogInfo("{}: its head is of another kind and is left out", read.place());
+    LogInfo("{}: its head is of another kind; keeping a new one", read.place());
     std::erase_if(weights, [](const io::NamedTensor& tensor) { return IsHead(tensor.name); });
     for (const io::NamedTensor& mine : own) {
       if (IsHead(mine.name)) weights.push_back(mine);

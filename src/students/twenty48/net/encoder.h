@@ -1,5 +1,5 @@
-// The 2048 network: sixteen tiles as tokens, a transformer over them, the mean of what comes out,
-// and heads on that. Letters: B boards, R = 16 B rows, D width, F hidden width, N bins.
+// The 2048 network: sixteen tiles as tokens, a transformer over them, the mean of its output, and
+// heads on that. Letters: B boards, R = 16 B rows, D width, F hidden width, N bins.
 //
 //   Encoder net(config);
 //   InitEncoder(net, seed);                               // Or LoadWeightsInto(net, "model.pt").
@@ -55,7 +55,7 @@ struct BlockImpl : torch::nn::Module {
 };
 TORCH_MODULE(Block);
 
-// Which form computes: ordinary autograd, or the fused functions of learn (CPU, f32).
+// Which implementation runs: ordinary autograd, or the fused functions of learn (CPU, f32).
 enum class Form { kPlain, kFused };
 
 struct EncoderImpl : torch::nn::Module {
@@ -63,7 +63,7 @@ struct EncoderImpl : torch::nn::Module {
 
   // After the final norm. tokens: (B, 16), int64.
   torch::Tensor Hidden(const torch::Tensor& tokens, Form form);  // (B, 16, D)
-  // The heads' answers: (B, 4, N), or (B, 4) of a policy.
+  // Logits: (B, 4, N), or (B, 4) of a policy.
   torch::Tensor forward(const torch::Tensor& tokens, Form form = Form::kFused);
 
   const NetConfig config;
@@ -80,13 +80,13 @@ struct EncoderImpl : torch::nn::Module {
 };
 TORCH_MODULE(Encoder);
 
-// Linear layers as PyTorch's constructors draw them, but for what a board makes plain: a cell's
-// embedding is that of its row plus that of its column, a tile's has a part that grows with its
-// rank, and keys begin as queries, so that a head looks at equal tiles and at cells in line first.
+// Initializes linear layers as PyTorch does, with three exceptions: a cell's embedding is the sum
+// of its row's and its column's, a tile's has a part linear in its rank, and keys start equal to
+// queries, so that a head first attends to equal tiles and to cells in line.
 void InitEncoder(Encoder& net, uint64_t seed);
 
-// Fills the network from a .pt, a .safetensors or a folder with model.safetensors. A head of the
-// other kind is left out and the network's own stays as it is. Weights of an
+// Fills the network from a .pt, a .safetensors or a folder with model.safetensors. Skips a head
+// of the other kind and keeps the network's own. Weights of an
 // AttentionFree network (attention_free.h) are written into the encoder. Throws Error.
 void LoadWeightsInto(Encoder& net, const std::string& path);
 

@@ -7,8 +7,8 @@ namespace {
 
 using torch::Tensor;
 
-constexpr double kMasked = -1e9;      // What an illegal move's logit is lowered by.
-constexpr double kLeastShare = 1e-8;  // Of a target, where its logarithm is taken.
+constexpr double kMasked = -1e9;    // Added to the logits of illegal moves.
+constexpr double kMinShare = 1e-8;  // Min of a target inside a logarithm.
 
 Tensor Masked(const Tensor& logits, const Tensor& legal) {
   return logits + legal.logical_not().to(logits.scalar_type()) * kMasked;
@@ -19,7 +19,7 @@ Tensor CrossEntropy(const Tensor& logits, const Tensor& index) {
   return -logits.log_softmax(-1).gather(-1, index.unsqueeze(-1)).squeeze(-1);
 }
 
-// The mean of `values` where `where` holds, along the first axis; 0 where it holds nowhere.
+// The mean of `values` where `where` is true, along the first axis; 0 where it never is.
 Tensor MeanWhere(const Tensor& values, const Tensor& where) {
   const Tensor weights = where.to(values.scalar_type());
   return (values * weights).sum(0) / weights.sum(0).clamp_min(1);
@@ -77,7 +77,7 @@ Losses TsadLoss(const Tensor& logits, const TargetRows& rows, const TargetOption
   if (options.tsad_kl == KlDirection::kTeacherStudent) {
     losses.kl = (torch::xlogy(teacher, teacher) - teacher * log_student).sum(1);
   } else {
-    const Tensor log_teacher = teacher.clamp_min(kLeastShare).log();
+    const Tensor log_teacher = teacher.clamp_min(kMinShare).log();
     const Tensor each = log_student.exp() * (log_student - log_teacher);
     losses.kl = each.masked_fill(rows.legal.logical_not(), 0).sum(1);
   }

@@ -1,5 +1,5 @@
-// What the 2048 network is taught, three ways. All losses are means over the batch. Letters: B
-// boards, N bins.
+// The three objectives of the 2048 network. All losses are means over the batch. Letters: B boards,
+// N bins.
 #pragma once
 
 #include <torch/torch.h>
@@ -23,28 +23,28 @@ TargetRows ToTensors(const Batch& batch, const TargetOptions& target, const Binn
 
 struct Losses {
   torch::Tensor total;
-  // (4) of binned_ev: each head's. Of hard_move: of the rows with each move, legal or not. 0
-  // without rows.
+  // (4). binned_ev: of each head. hard_move: over the rows with each move, legal or not; 0 without
+  // rows.
   torch::Tensor head_losses;
-  torch::Tensor kd;   // Of tsad_soft: the divergence ...
-  torch::Tensor aux;  // ... and the cross-entropy of the move, where it is asked.
-  torch::Tensor kl;   // (B), of tsad_soft.
+  torch::Tensor kd;   // tsad_soft: the divergence ...
+  torch::Tensor aux;  // ... and the cross-entropy of the move, if it has a weight.
+  torch::Tensor kl;   // (B), tsad_soft only.
 };
 
 // Cross-entropy of each move's bin: a head's loss is the mean over the rows where its move is
-// legal; the heads' losses add up. logits: (B, 4, N).
+// legal; the total is their sum. logits: (B, 4, N).
 Losses BinnedLoss(const torch::Tensor& logits, const TargetRows& rows);
-// Cross-entropy of the move made, over rows where it is legal. With `mask` illegal moves take no
-// part. logits: (B, 4).
+// Cross-entropy of the move made, over rows where it is legal. `mask`: without the illegal
+// moves. logits: (B, 4).
 Losses HardMoveLoss(const torch::Tensor& logits, const TargetRows& rows, bool mask);
-// The divergence from the soft targets, illegal moves masked, and beside it the cross-entropy of
-// the move made over unmasked logits. logits: (B, 4).
+// The divergence from the soft targets, illegal moves masked, plus the cross-entropy of the move
+// made over unmasked logits. logits: (B, 4).
 Losses TsadLoss(const torch::Tensor& logits, const TargetRows& rows, const TargetOptions& options);
 
 Losses LossOf(const torch::Tensor& logits, const TargetRows& rows, const TargetOptions& options);
 
-// What the network would play: of a policy the likeliest legal move, of binned heads the one most
-// likely to be in the last bin.
+// The network's move: the likeliest legal move of a policy; with binned heads the legal move with
+// the highest probability of the last bin.
 torch::Tensor Played(const torch::Tensor& logits, const torch::Tensor& legal);  // (B)
 
 }  // namespace kibitz::twenty48

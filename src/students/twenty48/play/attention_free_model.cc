@@ -8,10 +8,10 @@
 namespace kibitz::twenty48 {
 namespace {
 
-constexpr int64_t kBoardsOfPass = 48;  // That go through the layers together.
+constexpr int64_t kBoardsOfPass = 48;  // Boards per pass.
 
-// Each rank in each cell as a vector of one length, averaged over the board, through `mix`: (16 *
-// 17, G) from (16 * 17, G).
+// The table with rows normalized to one length, divided by 16 for the mean over the board, times
+// `mix`: (16 * 17, G).
 std::vector<float> MixedTiles(const std::vector<float>& table, const std::vector<float>& mix,
                               int64_t g, double norm) {
   std::vector<float> mixed(table.size());

@@ -33,14 +33,14 @@ class AttentionFreeModel {
   };
 
   void AnswerSome(std::span<const Board> boards, float* logits) const;
-  // Divides a row by the length that the encoder's row has.
+  // RMSNorm, with the sum of squares of the encoder's whole row.
   void Norm(const float* x, float* out) const;
 
   int64_t width_;             // G
   int64_t hidden_;            // F
-  double places_;             // Numbers of the encoder's row.
+  double places_;             // D of the encoder.
   double epsilon_;            // Of its norms.
-  std::vector<float> begin_;  // (16, 17, G): what a tile adds to the board, mixed already.
+  std::vector<float> begin_;  // (16, 17, G): each tile's term of the first sum, with `mix` applied.
   std::vector<Layer> layers_;
   nn::Linear head_;
 };

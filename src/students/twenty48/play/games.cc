@@ -41,14 +41,14 @@ std::vector<Game> PlayGames(Player& player, const GamesOptions& options,
   return done;
 }
 
-std::vector<Game> PlayGames(const oracles::AfterstateValue& judge,
+std::vector<Game> PlayGames(const oracles::AfterstateValue& evaluation,
                             const oracles::ExpectimaxOptions& search, const GamesOptions& options,
                             int threads) {
   std::vector<Game> done(static_cast<size_t>(options.games));
   ThreadPool pool(threads == 0 ? HardwareThreads() : threads);
   Progress progress("games", static_cast<uint64_t>(options.games));
   pool.ParallelFor(done.size(), [&](size_t i) {
-    oracles::Expectimax expectimax(judge, search);
+    oracles::Expectimax expectimax(evaluation, search);
     done[i] = oracles::PlayGame(expectimax, {.search = search, .seed = options.seed},
                                 static_cast<int64_t>(i),
                                 [](const Game&, const oracles::SearchResult&) {});

@@ -1,4 +1,4 @@
-// Many games side by side, and what came of them. Game n depends on the seed and n alone.
+// Many games side by side, and their statistics. Game n depends on the seed and n alone.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ struct GamesOptions {
   int64_t games = 1000;
   uint64_t seed = 1;
   double temperature = 0;
-  int side_by_side = 500;  // Games that are played at a time; more make larger products.
+  int side_by_side = 500;  // Games played at a time; more make larger products.
 };
 
-// The games of a student, in order of their numbers. `see` is told every position and choice, in no
-// particular order. Throws Error when interrupted.
+// The games of a student, in order of their numbers. Calls `see` with every position and choice, in
+// no particular order. Throws Error when interrupted.
 using ChoiceListener = std::function<void(const Board&, const Choice&)>;
 std::vector<Game> PlayGames(Player& player, const GamesOptions& options,
                             const ChoiceListener& see = {});
 
-// The games of an expectimax, each thread with one at a time.
-std::vector<Game> PlayGames(const oracles::AfterstateValue& judge,
+// The games of an expectimax, one at a time on each thread.
+std::vector<Game> PlayGames(const oracles::AfterstateValue& evaluation,
                             const oracles::ExpectimaxOptions& search, const GamesOptions& options,
                             int threads);
 

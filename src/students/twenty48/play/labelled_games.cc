@@ -26,7 +26,7 @@ struct LabelledSeat {
 
 class LabelledGames {
  public:
-  LabelledGames(Player& player, const oracles::AfterstateValue& judge,
+  LabelledGames(Player& player, const oracles::AfterstateValue& evaluation,
                 const LabelledGamesOptions& options, std::string folder, const RecordUser& use)
       : player_(player),
         options_(options),
@@ -34,7 +34,7 @@ class LabelledGames {
         use_(use),
         pool_(options.threads) {
     for (int i = 0; i < options.threads; ++i) {
-      oracles_.push_back(std::make_unique<Expectimax>(judge, options.play.search));
+      oracles_.push_back(std::make_unique<Expectimax>(evaluation, options.play.search));
     }
   }
 
@@ -62,53 +62,53 @@ class LabelledGames {
                       .record = std::move(record)});
   }
 
-  // A move in every game. Those that are over leave.
+  // Plays one move in every game. Finished games leave.
   void PlayRound() {
     std::vector<Board> boards;
-    for (const LabelledSeat& taught : seats_) boards.push_back(taught.seat.game.board);
+    for (const LabelledSeat& labelled : seats_) boards.push_back(labelled.seat.game.board);
     const std::vector<Choice> choices = player_.Choose(boards);
-    const std::vector<SearchResult> lessons = Ask(boards);
+    const std::vector<SearchResult> labels = Label(boards);
     for (size_t i = 0; i < seats_.size(); ++i) {
-      LabelledSeat& taught = seats_[i];
-      Game& game = taught.seat.game;
+      LabelledSeat& labelled = seats_[i];
+      Game& game = labelled.seat.game;
       const bool cut = options_.play.max_moves > 0 && game.moves >= options_.play.max_moves;
       if (cut || choices[i].legal == 0) {
-        Finish(taught);
+        Finish(labelled);
         continue;
       }
-      taught.record.steps.push_back(oracles::StepOf(taught.record.meta.seed, game, lessons[i]));
-      game.Play(MoveOf(taught, choices[i]), taught.seat.spawn);
+      labelled.record.steps.push_back(oracles::StepOf(labelled.record.meta.seed, game, labels[i]));
+      game.Play(MoveOf(labelled, choices[i]), labelled.seat.spawn);
     }
-    std::erase_if(seats_, [](const LabelledSeat& taught) { return taught.seat.number < 0; });
+    std::erase_if(seats_, [](const LabelledSeat& labelled) { return labelled.seat.number < 0; });
   }
 
-  std::vector<SearchResult> Ask(const std::vector<Board>& boards) {
-    std::vector<SearchResult> lessons(boards.size());
+  std::vector<SearchResult> Label(const std::vector<Board>& boards) {
+    std::vector<SearchResult> labels(boards.size());
     pool_.ParallelFor(oracles_.size(), [&](size_t thread) {
       for (size_t i = thread; i < boards.size(); i += oracles_.size()) {
-        lessons[i] = oracles_[thread]->Search(boards[i]);
+        labels[i] = oracles_[thread]->Search(boards[i]);
       }
     });
-    return lessons;
+    return labels;
   }
 
-  Move MoveOf(LabelledSeat& taught, const Choice& choice) const {
-    const double draw = taught.seat.choice.Uniform();
-    if (options_.play.explore == 0 || taught.explore.Uniform() >= options_.play.explore) {
+  Move MoveOf(LabelledSeat& labelled, const Choice& choice) const {
+    const double draw = labelled.seat.choice.Uniform();
+    if (options_.play.explore == 0 || labelled.explore.Uniform() >= options_.play.explore) {
       return Drawn(choice, options_.temperature, draw);
     }
     while (true) {
-      const Move move = kMoves[taught.explore.Below(4)];
+      const Move move = kMoves[labelled.explore.Below(4)];
       if ((choice.legal >> IndexOf(move) & 1) != 0) return move;
     }
   }
 
-  void Finish(LabelledSeat& taught) {
-    oracles::RawMeta& meta = taught.record.meta;
-    oracles::TellGame(taught.seat.game, folder_, meta);
-    meta.seconds = std::chrono::duration<double>(Clock::now() - taught.start).count();
-    use_(taught.record);
-    taught.seat.number = -1;
+  void Finish(LabelledSeat& labelled) {
+    oracles::RawMeta& meta = labelled.record.meta;
+    oracles::FillResult(labelled.seat.game, folder_, meta);
+    meta.seconds = std::chrono::duration<double>(Clock::now() - labelled.start).count();
+    use_(labelled.record);
+    labelled.seat.number = -1;
   }
 
   Player& player_;
@@ -116,16 +116,16 @@ class LabelledGames {
   std::string folder_;
   const RecordUser& use_;
   ThreadPool pool_;
-  std::vector<std::unique_ptr<Expectimax>> oracles_;  // One a thread.
+  std::vector<std::unique_ptr<Expectimax>> oracles_;  // One per thread.
   std::vector<LabelledSeat> seats_;
 };
 
 }  // namespace
 
-void PlayLabelledGames(Player& player, const oracles::AfterstateValue& judge,
+void PlayLabelledGames(Player& player, const oracles::AfterstateValue& evaluation,
                        const LabelledGamesOptions& options, std::span<const int64_t> numbers,
                        const std::string& folder, const RecordUser& use) {
-  LabelledGames(player, judge, options, folder, use).Play(numbers);
+  LabelledGames(player, evaluation, options, folder, use).Play(numbers);
 }
 
 }  // namespace kibitz::twenty48

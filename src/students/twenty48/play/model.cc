@@ -12,14 +12,14 @@
 namespace kibitz::twenty48 {
 namespace {
 
-// Boards that go through the layers together: their rows stay in cache.
+// Boards per pass: their rows stay in cache.
 constexpr int64_t kBoardsOfPass = 12;
 
 NetConfig ReadConfig(const std::string& path) {
   const std::optional<NetConfig> config = ConfigOf(path);
   if (!config) {
     throw Error(
-        "{}: does not say its sizes; expected a config.json beside it, or a checkpoint of "
+        "{}: has no config; expected a config.json beside it, or a checkpoint of "
         "'kibitz 2048 train'",
         path);
   }
@@ -132,7 +132,7 @@ size_t Model::memory_bytes() const {
   return bytes;
 }
 
-void Model::AskAndAnswer(const Layer& layer, int64_t rows, Workspace& space) const {
+void Model::ProjectQkv(const Layer& layer, int64_t rows, Workspace& space) const {
   const int64_t d = config_.hidden_size;
   space.packed.Pack(space.alone, rows, layer.qkv, [&](int64_t i, float* out) {
     nn::RmsNorm(space.x.data() + i * d, layer.attention_norm, out,
@@ -146,17 +146,17 @@ void Model::Attend(const Layer& layer, int64_t rows, Workspace& space) const {
   const int64_t e = config_.head_width();
   const int64_t kv = config_.kv_heads() * e;
   const int64_t row = d + 2 * kv;
-  std::vector<float> turned(static_cast<size_t>(e * kCells));
+  std::vector<float> transposed(static_cast<size_t>(e * kCells));
   std::array<float, size_t{kCells} * kCells> shares;
   for (int64_t board = 0; board < rows / kCells; ++board) {
     const float* qkv = space.qkv.data() + board * kCells * row;
     for (int64_t kv_head = 0; kv_head < config_.kv_heads(); ++kv_head) {
       const float* k = qkv + d + kv_head * e;
-      nn::TransposeInto(k, row, turned.data(), kCells, e);
+      nn::TransposeInto(k, row, transposed.data(), kCells, e);
       for (int64_t head = kv_head; head < config_.num_attention_heads; head += config_.kv_heads()) {
         nn::AttendBlock({.q = qkv + head * e,
                          .q_row = row,
-                         .k_transposed = turned.data(),
+                         .k_transposed = transposed.data(),
                          .v = k + kv,
                          .v_row = row,
                          .out = space.mixed.data() + board * kCells * d + head * e,
@@ -212,7 +212,7 @@ void Model::RunLayers(std::span<const Board> boards, Workspace& space) const {
   space.hidden.Reserve(rows * hidden_columns_);
   Begin(boards, space);
   for (const Layer& layer : layers_) {
-    if (&layer != &layers_.front()) AskAndAnswer(layer, rows, space);
+    if (&layer != &layers_.front()) ProjectQkv(layer, rows, space);
     Attend(layer, rows, space);
     FeedForward(layer, rows, space);
   }

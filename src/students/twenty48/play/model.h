@@ -38,7 +38,7 @@ class Model {
   const NetConfig& config() const { return config_; }
   int threads() const { return team_.size(); }
   int64_t answers() const;
-  // Of packed weights.
+  // Bytes of packed weights.
   size_t memory_bytes() const;
 
   // The heads' logits, (B, A): move by move, bins of a move side by side. One call at a time.
@@ -50,19 +50,19 @@ class Model {
   struct Layer {
     std::vector<float> attention_norm;
     std::vector<float> mlp_norm;
-    nn::Linear qkv;  // Not of the first layer: see first_.
+    nn::Linear qkv;  // Empty in the first layer: see first_.
     nn::Linear output;
     nn::Linear gate_up;
     nn::Linear down;
   };
 
   void ReadLayer(const io::StateDict& weights, int index, nn::Precision precision);
-  // Before the first layer a row is one of few: a rank in a cell. What they ask and answer is
-  // computed once, in f32.
+  // The input of the first layer is one of 17 * 16 rows, a rank in a cell: their queries, keys and
+  // values are computed once, in f32.
   void TabulateFirst(std::span<const float> qkv_weight);
   void ReadHeads(const io::StateDict& weights);
-  // What a few boards need on their way through the layers. Each thread takes boards of its own all
-  // the way: threads meet once a call, not once a product.
+  // Buffers for a few boards. Each thread takes its boards through all layers: threads synchronize
+  // once per call, not once per product.
   struct Workspace {
     nn::Team alone{1};
     nn::PackedRows packed;
@@ -73,10 +73,11 @@ class Model {
   };
 
   void RunLayers(std::span<const Board> boards, Workspace& space) const;
-  // Fills x and qkv with what the boards' tiles begin with.
+  // Fills x with the embeddings and qkv of the first layer.
   void Begin(std::span<const Board> boards, Workspace& space) const;
-  void AskAndAnswer(const Layer& layer, int64_t rows, Workspace& space) const;  // x to qkv.
-  void Attend(const Layer& layer, int64_t rows, Workspace& space) const;        // qkv onto x.
+  void ProjectQkv(const Layer& layer, int64_t rows, Workspace& space) const;  // From x to qkv.
+  void Attend(const Layer& layer, int64_t rows,
+              Workspace& space) const;  // Adds attention over qkv to x.
   void FeedForward(const Layer& layer, int64_t rows, Workspace& space) const;
   // Calls run(boards, first board, workspace) for all boards, a few at a time, on the team.
   void ForChunks(std::span<const Board> boards,
@@ -91,7 +92,7 @@ class Model {
   nn::AlignedArray<float> first_;  // (vocabulary, 16, D + 2 kv): the first layer's qkv.
   std::vector<Layer> layers_;
   std::vector<float> final_norm_;
-  nn::Linear heads_;  // In f32: they are small, and say the last word.
+  nn::Linear heads_;  // In f32: they are small.
   int64_t hidden_columns_ = 0;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Workspace>> free_;  // Guarded by mutex_.

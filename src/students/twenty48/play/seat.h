@@ -1,4 +1,4 @@
-// A game in progress among many, with its own chance.
+// One game of many in progress, with its own random streams.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Seat {
   Rng spawn;
   Rng choice;
 
-  // The same tiles as an oracle's game of that seed and number.
+  // Its random tiles are those of an oracle's game of that seed and number.
   static Seat Take(uint64_t seed, int64_t number) {
     const uint64_t own = oracles::GameSeed(seed, number);
     Seat seat{.number = number,
