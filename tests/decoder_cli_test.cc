@@ -47,7 +47,7 @@ TEST(DecoderCliTest, TokensThereAndBack) {
   EXPECT_EQ(Decoder({"tokens", "--ids", ids}).out, fen + "\n");
   const Ran bad = Decoder({"tokens", "--ids", ids.substr(5)});
   EXPECT_EQ(bad.code, 1);
-  EXPECT_THAT(bad.err, HasSubstr("67 tokens, a board has 68"));
+  EXPECT_THAT(bad.err, HasSubstr("found 67 tokens, expected 68"));
 }
 
 TEST(DecoderCliTest, TokensOfManyPositions) {

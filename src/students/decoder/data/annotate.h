@@ -1,5 +1,5 @@
-// A sequence explained position by position: what goes in, what must come out, who says it. For
-// people and programs that want to see what the network is taught.
+// A training sequence token by token, with its targets and masks: for 'kibitz decoder dump' and for
+// tests.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace kibitz::decoder {
 struct Annotation {
   int32_t position = 0;
   TokenId token = 0;
-  std::optional<int> board_target;  // In the board vocabulary; nothing where not scored.
-  bool overridden = false;          // The board target is not just the next token.
-  std::optional<MoveTarget> move;   // Predicted from here.
-  std::optional<int> block;         // Number of its board; nothing for a token that stands alone.
+  std::optional<int> board_target;  // In the board vocabulary; empty where the loss ignores it.
+  bool overridden = false;          // The board target differs from the next token.
+  std::optional<MoveTarget> move;   // Predicted at this position.
+  std::optional<int> block;         // Index of its board; empty for a token outside boards.
   std::optional<float> wl;          // The value at a wl_value token.
   std::optional<float> d;           // The value at a d_value token.
-  bool valid = true;                // Of wl and d: known, and so scored.
+  bool valid = true;                // wl and d are known, so they have a loss.
 
-  // "board_mask", "thinking_move_mask", "wl_positions", ...: the masks that hold here.
+  // "board_mask", "thinking_move_mask", "wl_positions", ...: the masks that are set here.
   std::vector<std::string_view> Masks() const;
 };
 

@@ -7,12 +7,12 @@
 namespace kibitz::decoder {
 namespace {
 
-// Where row r begins in the tensors of a padded batch.
+// The first element of row r in the tensors of a padded batch.
 class Rows {
  public:
   Rows(const Batch& batch, int32_t max_seq_len) : batch_(batch), length_(max_seq_len) {}
 
-  // The place of a packed position.
+  // The padded index of a packed position.
   size_t operator()(size_t sequence, int32_t position) const {
     const int32_t within = position - batch_.starts[sequence];
     return sequence * static_cast<size_t>(length_) + static_cast<size_t>(within);
@@ -142,7 +142,7 @@ PaddedBatch Pad(const Batch& batch, int32_t max_seq_len) {
         padded.d_positions[wl + 1] = 1;
         padded.d_targets[wl + 1] = value.d;
         padded.wdl_valid[wl + 1] = value.valid;
-        if (wl < row + 2) return;  // The move opens the sequence: nothing predicts it.
+        if (wl < row + 2) return;  // The move is the first token: no position predicts it.
         padded.wl_targets[wl - 2] = value.wl;
         padded.d_targets[wl - 2] = value.d;
         padded.wdl_valid[wl - 2] = value.valid;

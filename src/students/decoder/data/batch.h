@@ -1,9 +1,9 @@
-// Sequences laid end to end, with their lengths: what the network trains on. Nothing is padded; the
-// padded form exists for comparison with the reference.
+// Sequences packed end to end, with their lengths: what the network trains on, without padding. The
+// padded form is for comparison with the reference.
 //
 //   Batch batch = Pack(sequences);
 //   batch.ids;            // All tokens of sequence 0, then of sequence 1, ...
-//   batch.starts[1];      // Where sequence 1 begins.
+//   batch.starts[1];      // The first token of sequence 1.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Batch {
   std::vector<uint8_t> thinking;           // S
   std::vector<uint8_t> first_is_not_best;  // S
 
-  // How often the thinking data had been used up when the batch was made.
+  // Epoch of the thinking data when the batch was made.
   uint64_t variation_epoch = 0;
 
   int32_t sequences() const { return static_cast<int32_t>(starts.size()) - 1; }
@@ -35,16 +35,16 @@ struct Batch {
 
 Batch Pack(std::span<const Sequence> sequences);
 
-// The reference's tensors, row by row: S rows of max_seq_len each. Where a board is skipped, the
-// d_value before a move is also the position that predicts it: there the reference's d_targets hold
-// the later value, and so do these. Batch has each value at its own place.
+// The reference's tensors, (S, max_seq_len) each. Where a board is skipped, the d_value before a
+// move is also the position that predicts it: the reference's d_targets hold the later value there,
+// and so do these. Batch keeps both values apart.
 struct PaddedBatch {
   int32_t rows = 0;
   int32_t max_seq_len = 0;
-  std::vector<int64_t> input_ids;  // `pad` behind the end.
+  std::vector<int64_t> input_ids;  // `pad` after the end.
   std::vector<int64_t> board_target_ids;
   std::vector<int64_t> move_target_ids;
-  std::vector<int64_t> block_id;  // Blocks from 0; every other position has a number of its own.
+  std::vector<int64_t> block_id;  // Boards count from 0; every other position has an id of its own.
   std::vector<uint8_t> board_mask;
   std::vector<uint8_t> move_mask;
   std::vector<uint8_t> thinking_move_mask;
@@ -52,8 +52,8 @@ struct PaddedBatch {
   std::vector<uint8_t> new_variation_mask;
   std::vector<uint8_t> wl_positions;
   std::vector<uint8_t> d_positions;
-  std::vector<float> wl_targets;  // At the wl position, and at the one that predicts the move.
-  std::vector<float> d_targets;   // At the d position, and at the one that predicts the move.
+  std::vector<float> wl_targets;  // At the wl position and at the position that predicts the move.
+  std::vector<float> d_targets;   // At the d position and at the position that predicts the move.
   std::vector<uint8_t> wdl_valid;
   std::vector<uint8_t> first_is_not_best;  // S
 };

@@ -11,7 +11,7 @@ GameChoices DrawGameChoices(std::span<const Ply> game, const GameOptions& option
   choices.start = rng.Below(game.size());
   choices.board_skipped.assign(game.size(), false);
   if (options.skip_board_prob <= 0) return choices;
-  // Only plies that can still fit need a draw: each takes at least three tokens.
+  // Draws only for plies that can fit: each takes at least three tokens.
   for (size_t ply = choices.start + 1; ply < game.size(); ++ply) {
     if (3 * (ply - choices.start) > static_cast<size_t>(options.max_seq_len)) break;
     choices.board_skipped[ply] = rng.Uniform() < options.skip_board_prob;

@@ -31,11 +31,11 @@ Tensor TakeRows(const Tensor& old, int64_t rows, const std::function<int64_t(int
   return io::OwnedTensor(old.type, std::move(shape), std::move(bytes));
 }
 
-// How one tensor must look now.
+// The current form of a tensor.
 struct Rule {
   std::string_view name;
   int64_t rows;
-  int64_t (*source)(int64_t row);  // The token whose row it is.
+  int64_t (*source)(int64_t row);  // The token of a row.
 };
 
 int64_t Same(int64_t row) { return row; }
@@ -51,18 +51,17 @@ constexpr Rule kRules[] = {
     {"thinking_policy_head.bias", kMoveVocabularySize, Same},
 };
 
-// What is there to do for this tensor; nullptr for nothing.
+// The change this tensor needs; nullptr for none.
 const Rule* RuleFor(const NamedTensor& tensor, const std::string& place) {
   const auto* rule = std::ranges::find(kRules, tensor.name, &Rule::name);
   if (rule == std::end(kRules)) return nullptr;
   const int64_t rows = tensor.tensor.shape.empty() ? 0 : tensor.tensor.shape[0];
   if (rows == rule->rows) return nullptr;
-  // The vocabulary only ever grew at its end.
+  // The vocabulary has only grown at its end.
   const bool embedding = rule->rows == kVocabularySize;
   if (embedding ? rows < 1 || rows > rule->rows : rows < rule->rows || rows > kVocabularySize) {
-    throw Error("{}: {} is {}, expected {} rows, or as many as an older vocabulary of up to {} has",
-                place, tensor.name, io::ShapeText(tensor.tensor.shape), rule->rows,
-                kVocabularySize);
+    throw Error("{}: {} is {}, expected {} rows, or an older vocabulary of at most {} rows", place,
+                tensor.name, io::ShapeText(tensor.tensor.shape), rule->rows, kVocabularySize);
   }
   return rule;
 }

@@ -9,7 +9,7 @@ Fields FieldsOf(NetConfig& config) {
   fields.Add("embed_dim", config.embed_dim, "width of the network", {.min = 2, .max = 65536});
   fields.Add("num_heads", config.num_heads, "attention heads", {.min = 1, .max = 1024});
   fields.Add("num_layers", config.num_layers, "transformer layers", {.min = 1, .max = 1000});
-  fields.Add("max_seq_len", config.max_seq_len, "longest sequence in tokens",
+  fields.Add("max_seq_len", config.max_seq_len, "max tokens in a sequence",
              {.min = kBoardTokens, .max = 1 << 20});
   fields.Add("d_ff", config.d_ff, "hidden width of the MLP", {.min = 1, .max = 1 << 20});
   fields.Add("n_buckets", config.n_buckets, "buckets of the value heads", {.min = 2, .max = 65536});
@@ -24,7 +24,8 @@ Fields FieldsOf(NetConfig& config) {
 void CheckConfig(const NetConfig& config) {
   if (config.embed_dim % (2 * config.num_heads) != 0) {
     throw Error(
-        "embed_dim is {} with num_heads {}: expected a multiple of {}, as each head turns pairs",
+        "embed_dim is {} with num_heads {}: expected a multiple of {}, because RoPE rotates pairs "
+        "in each head",
         config.embed_dim, config.num_heads, 2 * config.num_heads);
   }
 }

@@ -12,12 +12,12 @@ struct NetConfig {
   int num_layers = 12;
   int max_seq_len = 1024;
   int d_ff = 1536;        // Hidden width of the MLP.
-  int n_buckets = 100;    // Of the value heads.
+  int n_buckets = 100;    // Of each value head.
   double wl_sigma = 0.4;  // Spread of the wl buckets' centres.
   int value_hidden_size = 256;
   int num_fourier_freq = 128;
 
-  // Fixed by the vocabulary; other sizes serve tests.
+  // Fixed by the vocabulary; tests use other sizes.
   int vocab_size = kVocabularySize;
   int board_vocab_size = kBoardVocabularySize;
   int move_vocab_size = kMoveVocabularySize;
@@ -25,10 +25,10 @@ struct NetConfig {
   bool operator==(const NetConfig&) const = default;
 };
 
-// Without the vocabulary's sizes.
+// All but the vocabulary sizes.
 Fields FieldsOf(NetConfig& config);
 
-// Throws Error when the sizes do not fit each other.
+// Throws Error when the sizes contradict each other.
 void CheckConfig(const NetConfig& config);
 
 }  // namespace kibitz::decoder

@@ -38,7 +38,7 @@ void SequenceBuilder::Cut(int32_t max_seq_len) {
   sequence_.ids.resize(static_cast<size_t>(max_seq_len));
   std::erase_if(sequence_.values,
                 [&](const ValueTarget& value) { return value.wl_position + 1 >= max_seq_len; });
-  // A move lies before its values: position, move, wl, d.
+  // Order: predicting position, move, wl, d.
   std::erase_if(sequence_.moves,
                 [&](const MoveTarget& move) { return move.position + 3 >= max_seq_len; });
   announcements_.resize(sequence_.moves.size());

@@ -1,5 +1,5 @@
-// Writes a Sequence token by token and keeps its targets true: the natural target of a position is
-// the next token, and the places where a move follows are told what to say instead.
+// Builds a Sequence token by token, with its targets: the target of the board head is the next
+// token, except where a move follows.
 //
 //   SequenceBuilder builder;
 //   builder.AddBoard(board);
@@ -21,8 +21,8 @@ class SequenceBuilder {
 
   void AddMark(TokenId token) { sequence_.ids.push_back(token); }
   void AddBoard(const chess::Board& board);
-  // A move token. The token before it (if any) is taught to announce it as `announced_as` and to
-  // say `target`, which may differ from the move played.
+  // Adds a move token. At the token before it (if any) the board head's target is `announced_as`
+  // and the policy head's is `target`, which may differ from the move played.
   struct Move {
     TokenId played = 0;
     TokenId target = 0;
@@ -30,12 +30,12 @@ class SequenceBuilder {
     TokenId announced_as = kGenericMove;
   };
   void AddMove(const Move& move);
-  // The two value tokens behind a move.
+  // Adds the two value tokens after a move.
   void AddValue(float wl, float d, bool valid);
 
   int32_t size() const { return sequence_.size(); }
-  // The sequence, cut to the limit: a board may be cut in the middle, but a move whose values do
-  // not fit is not taught.
+  // Returns the sequence, cut to the limit. The cut may fall inside a board; a move whose values do
+  // not fit is not a target.
   Sequence Finish(int32_t max_seq_len) &&;
 
  private:

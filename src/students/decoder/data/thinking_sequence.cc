@@ -11,10 +11,10 @@
 namespace kibitz::decoder {
 namespace {
 
-// A variation as it will be shown.
+// A variation of the sequence.
 struct Shown {
   const SearchVariation* variation;
-  size_t depth;  // Nodes shown.
+  size_t depth;  // Nodes used.
 };
 
 bool HasNodes(const SearchVariation& variation, const ThinkingOptions& options) {
@@ -34,7 +34,7 @@ std::vector<int> DrawRanking(const SearchRow& row, const ThinkingOptions& option
   return DrawOrder(fractions, Temperature(row.wdl, options.tau_base, options.tau_alpha), rng);
 }
 
-// A fixed ranking of all candidates, less those that this attempt leaves out.
+// A fixed ranking without the candidates that this attempt leaves out.
 std::vector<int> FixedRanking(const SearchRow& row, const ThinkingOptions& options,
                               const ThinkingAttempt& attempt, const std::vector<int>& fixed) {
   const size_t count = CountCandidates(row, options.max_variations);
@@ -42,9 +42,8 @@ std::vector<int> FixedRanking(const SearchRow& row, const ThinkingOptions& optio
   std::sort(sorted.begin(), sorted.end());
   for (size_t i = 0; i < sorted.size() || i < count; ++i) {
     if (sorted.size() == count && sorted[i] == static_cast<int>(i) + 1) continue;
-    throw Error::Usage(
-        "the ranking must name each of 1 to {} once: the row has {} variations to show", count,
-        count);
+    throw Error::Usage("--ranking: expected each of 1 to {} once: the row has {} variations", count,
+                       count);
   }
   std::vector<int> ranking = fixed;
   std::erase_if(ranking, [&](int rank) { return rank > attempt.max_variations; });
@@ -54,10 +53,10 @@ std::vector<int> FixedRanking(const SearchRow& row, const ThinkingOptions& optio
 size_t DepthOf(size_t available, size_t shown_before, const ThinkingChoices& fixed, Rng& rng) {
   if (fixed.depths.empty()) return 1 + static_cast<size_t>(rng.Below(available));
   if (shown_before >= fixed.depths.size()) {
-    throw Error::Usage("{} depths are given, the row shows more variations", fixed.depths.size());
+    throw Error::Usage("--depths: found {}, but the row has more variations", fixed.depths.size());
   }
   const int depth = fixed.depths[shown_before];
-  if (depth < 1) throw Error::Usage("depth {} must be at least 1", depth);
+  if (depth < 1) throw Error::Usage("--depths: found {}, expected at least 1", depth);
   return std::min(available, static_cast<size_t>(depth));
 }
 
@@ -118,8 +117,7 @@ Sequence Write(const SearchRow& row, std::span<const Shown> shown, int32_t lengt
   return sequence;
 }
 
-// When the first candidates have no nodes, nothing so far was worth showing: one node of the first
-// that has some.
+// If the first candidates have no nodes, uses one node of the first that has some.
 void ShowShortest(const SearchRow& row, const ThinkingOptions& options, ThinkingResult& result) {
   if (options.max_seq_len < kShortestThought) return;
   for (size_t i = 0; i < row.variations.size(); ++i) {
@@ -139,15 +137,16 @@ void ShowShortest(const SearchRow& row, const ThinkingOptions& options, Thinking
 
 Fields FieldsOf(ThinkingOptions& options) {
   Fields fields;
-  fields.Add("max_variations", options.max_variations, "most candidate moves in a thought",
+  fields.Add("max_variations", options.max_variations, "max variations in a thinking sequence",
              {.min = 1, .max = 256});
-  fields.Add("max_depth", options.max_depth, "most positions in a variation",
+  fields.Add("max_depth", options.max_depth, "max positions in a variation",
              {.min = 1, .max = 256});
-  fields.Add("tau_base", options.tau_base, "temperature of the order of variations", {.min = 1e-6});
-  fields.Add("tau_alpha", options.tau_alpha, "how much an open result raises that temperature",
+  fields.Add("tau_base", options.tau_base, "temperature that draws the order of variations",
+             {.min = 1e-6});
+  fields.Add("tau_alpha", options.tau_alpha, "how much the variance of the result raises tau_base",
              {.min = 0});
   fields.Add("terminal_leaves", options.terminal_leaves,
-             "teach root moves that end the game, which come without nodes");
+             "include root moves that end the game, which records list without nodes");
   return fields;
 }
 
@@ -183,7 +182,7 @@ std::vector<int> DrawOrder(std::span<const double> fractions, double tau, Rng& r
 ThinkingResult Think(const SearchRow& row, const ThinkingOptions& options, Rng& rng,
                      const ThinkingChoices& fixed) {
   ThinkingResult result;
-  // True when the try decided the matter.
+  // True when no further attempt is needed.
   const auto attempt = [&](int max_variations, int max_depth) {
     ThinkingAttempt& tried = result.attempts.emplace_back();
     tried.max_variations = max_variations;
@@ -195,7 +194,7 @@ ThinkingResult Think(const SearchRow& row, const ThinkingOptions& options, Rng& 
     return true;
   };
   if (attempt(options.max_variations, options.max_depth)) return result;
-  // A single variation can only lose depth.
+  // A single variation can only get shorter.
   for (int variations = std::max(1, options.max_variations - 1); variations > 0; --variations) {
     for (int depth = options.max_depth; depth > 0; --depth) {
       if (attempt(variations, depth)) return result;

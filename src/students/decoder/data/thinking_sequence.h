@@ -1,10 +1,10 @@
-// A searched position as a training sequence: the network thinks out loud, then moves.
+// A searched position as a training sequence: variations first, then the final move.
 //
 //   board start_think { move wl d board move wl d board ... end_var }... end_think move wl d
 //
 //   Sequence sample = ThinkingSequence(row, options, rng);
 //
-// Candidates are shown in a random order that favours the most visited (Plackett-Luce), each to a
+// Variations come in a random order that favours the most visited (Plackett-Luce), each cut to a
 // random depth, so that the network must read the lines instead of trusting the first one.
 #pragma once
 
@@ -25,7 +25,7 @@ namespace kibitz::decoder {
 // A position of a line.
 struct LineNode {
   chess::Board board;  // After the move that leads here.
-  TokenId move = 0;    // The next move of the line; of no meaning in the last node.
+  TokenId move = 0;    // The next move of the line; unused in the last node.
   float wl = 0;        // For the side to move here.
   float d = 0;
   bool valid = false;  // wl and d are known.
@@ -37,15 +37,15 @@ struct SearchVariation {
   double visit_fraction = 0;
   uint32_t first_node = 0;  // Into SearchRow::nodes.
   uint32_t node_count = 0;
-  // The only node was not in the record: the root move ends the game.
+  // The record has no node because the root move ends the game; its one node was added.
   bool synthesised = false;
 };
 
-// What a search found, most visited first; equal counts keep the record's order.
+// The result of a search, variations by falling visits; ties keep the record's order.
 struct SearchRow {
   chess::Board root;
   TokenId best_move = 0;
-  std::optional<Wdl> wdl = {};  // Of the root, for the side to move; nothing when not known.
+  std::optional<Wdl> wdl = {};  // Of the root, for the side to move; empty if unknown.
   std::vector<SearchVariation> variations = {};
   std::vector<LineNode> nodes = {};
 
@@ -60,7 +60,7 @@ struct ThinkingOptions {
   int max_depth = 5;
   double tau_base = 0.3;
   double tau_alpha = 1.0;
-  bool terminal_leaves = true;  // Root moves that end the game teach their one node.
+  bool terminal_leaves = true;  // Include root moves that end the game, as one node.
 };
 // All but max_seq_len, which games share.
 Fields FieldsOf(ThinkingOptions& options);
@@ -68,25 +68,24 @@ Fields FieldsOf(ThinkingOptions& options);
 // The shortest thinking sequence: one variation of one node.
 inline constexpr int kShortestThought = 145;
 
-// tau = base * (1 + alpha * variance of the result); the base alone when the result is not known.
+// tau = base * (1 + alpha * variance of the result); base if the result is unknown.
 double Temperature(const std::optional<Wdl>& wdl, double tau_base, double tau_alpha);
 // (W + L) - (W - L)^2.
 double ResultVariance(const Wdl& wdl);
 
-// The order by falling fraction / tau + noise: 1-based ranks, first shown first. Equal utilities
-// keep their order.
+// Ranks (from 1) in order of falling fraction / tau + noise. Ties keep their order.
 std::vector<int> OrderByUtility(std::span<const double> fractions, double tau,
                                 std::span<const double> noise);
 // The same with Gumbel noise: first places are distributed as softmax(fraction / tau).
 std::vector<int> DrawOrder(std::span<const double> fractions, double tau, Rng& rng);
 
-// Fixes what chance would decide; what is empty is drawn.
+// Fixes random choices; empty lists are drawn.
 struct ThinkingChoices {
-  std::vector<int> ranking;  // 1-based ranks by visits, first shown first.
-  std::vector<int> depths;   // In the order shown, of the variations that have nodes.
+  std::vector<int> ranking;  // Ranks by visits (from 1), in the order of the sequence.
+  std::vector<int> depths;   // Of the variations that have nodes, in the same order.
 };
 
-// One try at a sequence, and what it took.
+// One attempt at a sequence that fits.
 struct ThinkingAttempt {
   int max_variations = 0;
   int max_depth = 0;
@@ -96,20 +95,20 @@ struct ThinkingAttempt {
 };
 
 struct ThinkingResult {
-  // Nothing when not even the shortest try fits max_seq_len, or no variation has a node.
+  // Empty when even the shortest attempt exceeds max_seq_len, or no variation has a node.
   std::optional<Sequence> sequence;
-  std::vector<ThinkingAttempt> attempts;  // The last one is the sequence.
+  std::vector<ThinkingAttempt> attempts;  // The last one made the sequence.
 };
 
-// Tries the whole of max_variations and max_depth; while that is too long, fewer variations and,
-// within each number, less depth; at last one node of the first variation that has any. Throws
-// Error::Usage when fixed choices do not fit the row.
+// Tries max_variations and max_depth first. While the sequence is too long, tries one variation
+// fewer, with max_depth down to 1 each time. The last attempt is one node of the first variation
+// that has any. Throws Error::Usage when fixed choices do not fit the row.
 ThinkingResult Think(const SearchRow& row, const ThinkingOptions& options, Rng& rng,
                      const ThinkingChoices& fixed = {});
 
-// Whether some variation of the row can be shown.
+// Whether any variation of the row has a node to use.
 bool HasThought(const SearchRow& row, const ThinkingOptions& options);
-// The sequence of a row that has a thought, with max_seq_len at least kShortestThought.
+// The sequence of a row with HasThought; max_seq_len is at least kShortestThought.
 Sequence ThinkingSequence(const SearchRow& row, const ThinkingOptions& options, Rng& rng);
 
 }  // namespace kibitz::decoder

@@ -17,7 +17,7 @@ using chess::Piece;
 using chess::PieceType;
 using chess::Square;
 
-// By piece code (types.h): nothing, pawn to king of White, a gap, pawn to king of Black.
+// By piece code (types.h): empty, pawn to king of White, a gap, pawn to king of Black.
 constexpr std::array<TokenId, 16> kPieceTokens = {
     kEmpty, kWhitePawn, kWhiteKnight, kWhiteBishop, kWhiteRook, kWhiteQueen, kWhiteKing, kEmpty,
     kEmpty, kBlackPawn, kBlackKnight, kBlackBishop, kBlackRook, kBlackQueen, kBlackKing, kEmpty};
@@ -66,8 +66,10 @@ std::optional<Piece> PieceOf(TokenId token) {
 }
 
 Bad Misplaced(size_t place, TokenId found, std::string_view expected) {
-  if (found >= kVocabularySize) return Bad("token {} is {}, which is no token", place, found);
-  return Bad("token {} is {}, expected {}", place, TokenName(found), expected);
+  if (found >= kVocabularySize) {
+    return Bad("token {}: found {}, expected an id below {}", place, found, kVocabularySize);
+  }
+  return Bad("token {}: found {}, expected {}", place, TokenName(found), expected);
 }
 
 // Castling rights need their king and rook at home.
@@ -132,7 +134,7 @@ BoardTokens BoardTokensOf(const Board& board) {
 }
 
 Result<Board> BoardOf(std::span<const TokenId> tokens) {
-  if (tokens.size() != kBoardTokens) return Bad("{} tokens, a board has 68", tokens.size());
+  if (tokens.size() != kBoardTokens) return Bad("found {} tokens, expected 68", tokens.size());
   if (tokens[0] != kStartPos) return Misplaced(0, tokens[0], "start_pos");
   chess::BoardParts parts;
   for (size_t square = 0; square < 64; ++square) {
@@ -155,7 +157,7 @@ Result<Board> BoardOf(std::span<const TokenId> tokens) {
 }
 
 TokenId TokenOf(Move move) {
-  // Moves keep castling as king takes rook, which is how the vocabulary has it.
+  // Board moves and the vocabulary both write castling as king takes rook.
   const auto token = MoveTokenOf(move.from(), move.to(), move.promotion());
   CHECK(token.has_value());
   return *token;
@@ -163,8 +165,9 @@ TokenId TokenOf(Move move) {
 
 Result<Move> MoveOf(const Board& board, TokenId token) {
   if (!IsMove(token)) {
-    if (token >= kVocabularySize) return Bad("{} is no token", token);
-    return Bad("{} is no move", TokenName(token));
+    if (token >= kVocabularySize)
+      return Bad("found token {}, expected an id below {}", token, kVocabularySize);
+    return Bad("found {}, expected a move", TokenName(token));
   }
   const MoveSquares squares = SquaresOf(token);
   const Piece piece = board.PieceAt(squares.from);

@@ -76,17 +76,18 @@ TEST(TokensTest, TokensThatAreNoPositionSayWhy) {
     tokens[place] = token;
     return BoardOf(tokens).reason();
   };
-  EXPECT_EQ(reason(0, kEmpty), "token 0 is empty, expected start_pos");
-  EXPECT_EQ(reason(9, kPad), "token 9 is pad, expected a piece or empty");
-  EXPECT_EQ(reason(65, kEmpty), "token 65 is empty, expected end_pos");
-  EXPECT_EQ(reason(66, kEndPos), "token 66 is end_pos, expected castling rights");
-  EXPECT_EQ(reason(67, kEndVar), "token 67 is end_var, expected white_to_move or black_to_move");
+  EXPECT_EQ(reason(0, kEmpty), "token 0: found empty, expected start_pos");
+  EXPECT_EQ(reason(9, kPad), "token 9: found pad, expected a piece or empty");
+  EXPECT_EQ(reason(65, kEmpty), "token 65: found empty, expected end_pos");
+  EXPECT_EQ(reason(66, kEndPos), "token 66: found end_pos, expected castling rights");
+  EXPECT_EQ(reason(67, kEndVar),
+            "token 67: found end_var, expected white_to_move or black_to_move");
   EXPECT_EQ(reason(5, kEmpty), "castling rights KQkq need a king on e1 and a rook on h1");
   EXPECT_EQ(reason(20, kWhiteKing), "White has 2 kings");
   EXPECT_EQ(reason(2, kWhitePawn), "a pawn stands on b1");
   EXPECT_EQ(reason(53, kWhiteRook), "the side to move could take the king");
-  EXPECT_EQ(reason(3, 5000), "token 3 is 5000, which is no token");
-  EXPECT_EQ(BoardOf(std::span(good).first(67)).reason(), "67 tokens, a board has 68");
+  EXPECT_EQ(reason(3, 5000), "token 3: found 5000, expected an id below 1968");
+  EXPECT_EQ(BoardOf(std::span(good).first(67)).reason(), "found 67 tokens, expected 68");
 }
 
 // Whatever the tokens are, a board comes back only if it has these very tokens.

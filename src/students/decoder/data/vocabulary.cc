@@ -10,7 +10,8 @@ namespace {
 using chess::PieceType;
 using chess::Square;
 
-// Every pair of squares that a queen or a knight can go, then every promotion: White's, Black's.
+// Every pair of squares a queen or a knight can move between, then the promotions: White's,
+// Black's.
 constexpr int Distance(int a, int b) { return a > b ? a - b : b - a; }
 
 constexpr bool Reachable(Square from, Square to) {

@@ -1,11 +1,11 @@
-// The decoder's 1968 tokens: all moves, pieces, marks, castling rights, signals. Tables are made at
-// compile time.
+// The decoder's 1968 tokens: moves, pieces, marks, castling rights, signals. The tables are built
+// at compile time.
 //
 //   TokenName(kStartPos);                  // "start_pos"
 //   FindToken("e2e4");                     // 322
-//   BoardIndex(kEmpty);                    // Its number among the 41 tokens of the board head.
+//   BoardIndex(kEmpty);                    // Its index among the 41 tokens of the board head.
 //
-// Order: 1924 moves (sub-vocabulary of the policy heads: same numbers), 12 pieces, 12 marks, 16
+// Order: 1924 moves (the policy heads' vocabulary: same ids), 12 pieces, 12 marks, 16
 // castling rights, 4 signals.
 #pragma once
 
@@ -61,24 +61,24 @@ enum Token : TokenId {
 };
 static_assert(kGenericMove == kVocabularySize - 1);
 
-// Index arguments are in range; names are as the documents write them.
+// Arguments must be in range. Names are those of the reference.
 std::string_view TokenName(TokenId token);
 std::optional<TokenId> FindToken(std::string_view name);
 
 constexpr bool IsMove(TokenId token) { return token < kMoveVocabularySize; }
 
-// The number in the board head's vocabulary; -1 for a token that is not in it.
+// The index in the board head's vocabulary; -1 for other tokens.
 int BoardIndex(TokenId token);
 TokenId BoardToken(int board_index);
 
 // The move token of a pair of squares; a promotion to queen, rook or bishop has its own, a knight
-// promotion is the bare pair. Nothing for a pair no piece can go.
+// promotion is the bare pair. Empty for a pair that no piece can move between.
 std::optional<TokenId> MoveTokenOf(chess::Square from, chess::Square to,
                                    chess::PieceType promotion = chess::PieceType::kNone);
 struct MoveSquares {
   chess::Square from;
   chess::Square to;
-  chess::PieceType promotion = chess::PieceType::kNone;  // kNone also for a knight's.
+  chess::PieceType promotion = chess::PieceType::kNone;  // kNone also for a knight.
 };
 MoveSquares SquaresOf(TokenId move);
 
