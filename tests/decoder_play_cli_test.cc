@@ -111,7 +111,7 @@ TEST(DecoderPlayCliTest, ThinkForPeople) {
   EXPECT_THAT(ran.out, HasSubstr("68 held"));
   const Ran cut = Decoder("think", {"--max-seq-len", "100"});
   EXPECT_EQ(cut.code, 0);
-  EXPECT_THAT(cut.out, HasSubstr("by instinct: the thought reached 100 tokens"));
+  EXPECT_THAT(cut.out, HasSubstr("the sequence reached 100 tokens without a final move"));
   const Ran tokens = Decoder("think", {"--tokens", "--max-seq-len", "72"});
   EXPECT_THAT(tokens.out, HasSubstr("start_pos white_rook white_knight"));
   EXPECT_THAT(tokens.out, HasSubstr("wl_value d_value"));

@@ -74,7 +74,7 @@ int Run(const MigrateOptions& options, const Context& context) {
   }
   for (const std::string& change : migration.changes) fmt::print("{}\n", change);
   fmt::print("{} written, {}\n", options.out,
-             migration.changes.empty() ? "nothing had to change"
+             migration.changes.empty() ? "nothing to change"
                                        : fmt::format("{} changes", migration.changes.size()));
   return 0;
 }
@@ -85,11 +85,12 @@ Command DecoderMigrate() {
   return MakeCommand<MigrateOptions>(
       {.name = "decoder migrate",
        .group = "Decoder",
-       .summary = "bring an older checkpoint to the present vocabulary and heads",
-       .details =
-           "The token embedding grows, heads over the whole vocabulary shrink to their own\n"
-           "tokens, and a missing thinking policy head starts as a copy of the policy head.\n"
-           "Training does the same by itself when it loads an older checkpoint.",
+       .summary = "convert an older checkpoint to the current vocabulary and heads",
+       .details = "The token embedding grows, heads over the whole vocabulary shrink to their own "
+                  "tokens, and\n"
+                  "a missing thinking policy head becomes a copy of the policy head. Training does "
+                  "the same\n"
+                  "when it loads an older checkpoint.",
        .example = "kibitz decoder migrate tests/golden/decoder/migrate/legacy.pt --out new.pt"},
       Run);
 }

@@ -41,15 +41,15 @@ Fields FieldsOf(Options& options) {
   fields.AddAll(FieldsOf(options.position));
   AddMoves(fields, options.moves,
            "moves played from the position, in UCI or SAN; the network reads the whole game");
-  fields.Add("temperature", options.temperature, "0: the most likely move; higher: more variety",
+  fields.Add("temperature", options.temperature, "sampling temperature; 0: the most likely move",
              {.min = 0, .max = 100});
-  fields.Add("any", options.any, "also moves that are not legal");
-  fields.Add("top_k", options.top_k, "draw only among the most likely; 0: all",
+  fields.Add("any", options.any, "also list moves that are not legal");
+  fields.Add("top_k", options.top_k, "sample only among the k most likely moves; 0: all",
              {.min = 0, .max = decoder::kMoveVocabularySize});
-  fields.Add("value", options.value, "also win, draw and loss after the move");
+  fields.Add("value", options.value, "also predict win, draw and loss after the move");
   fields.Add("show", options.show, "moves to list",
              {.min = 0, .max = decoder::kMoveVocabularySize});
-  fields.Add("seed", options.seed, "for draws; the n-th position uses seed + n");
+  fields.Add("seed", options.seed, "random seed; the n-th position uses seed + n");
   return fields;
 }
 
@@ -153,7 +153,7 @@ int Run(const Options& options, const Context& context) {
   const auto player = LoadPlayer(options.player);
   if (!options.moves.empty()) {
     if (!options.position.fens.empty()) {
-      throw Error::Usage("--moves belongs to one position; --fens gives many");
+      throw Error::Usage("--moves needs one position, not --fens");
     }
     return PredictGame(*player, options, context);
   }
@@ -195,12 +195,12 @@ Command DecoderPredict() {
   return MakeCommand<Options>(
       {.name = "decoder predict",
        .group = "Decoder",
-       .summary = "the network's move by instinct, with its value on request",
-       .details = "With --moves the network reads the game from --fen on, with the value it gives "
-                  "to each\n"
-                  "move; each further move costs only its own tokens. With --fens positions are "
-                  "read many\n"
-                  "at a time. Values are for the side to move.",
+       .summary = "predict the move of a decoder without thinking, with its value on request",
+       .details = "With --moves the network reads the whole game from --fen on and prints the "
+                  "value of each\n"
+                  "move. Each further move costs only its own tokens. --fens runs positions in "
+                  "batches. Values\n"
+                  "are for the side to move.",
        .example =
            "kibitz decoder predict --model tests/golden/decoder/tiny.pt --moves \"e4 e5\" --value"},
       Run);

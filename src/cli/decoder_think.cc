@@ -39,25 +39,28 @@ Fields FieldsOf(Options& options) {
   Fields fields = FieldsOf(options.player);
   fields.AddAll(FieldsOf(options.position));
   fields.Add("thinking_temperature", think.thinking_temperature,
-             "of the moves in variations; 0: the most likely", {.min = 0, .max = 100});
-  fields.Add("final_temperature", think.final_temperature, "of the final move",
+             "sampling temperature of moves in variations; 0: the most likely",
+             {.min = 0, .max = 100});
+  fields.Add("final_temperature", think.final_temperature, "sampling temperature of the final move",
              {.min = 0, .max = 100});
   fields.Add("structure_temperature", think.structure_temperature,
-             "of boards, and of where variations and the thought end", {.min = 0, .max = 100});
-  fields.Add("top_k", think.top_k, "draw moves only among the most likely; 0: all",
+             "sampling temperature of boards and of the ends of variations and thinking",
+             {.min = 0, .max = 100});
+  fields.Add("top_k", think.top_k, "sample only among the k most likely moves; 0: all",
              {.min = 0, .max = decoder::kMoveVocabularySize});
-  fields.Add("max_variations", think.max_variations, "0: as many as the network wants",
+  fields.Add("max_variations", think.max_variations, "max variations; 0: the network decides",
              {.min = 0, .max = 1000});
-  fields.Add("max_depth", think.max_depth, "moves of a variation; 0: as the network wants",
+  fields.Add("max_depth", think.max_depth, "max moves of a variation; 0: the network decides",
              {.min = 0, .max = 1000});
-  fields.Add("max_seq_len", think.max_seq_len, "longest thought in tokens; 0: the network's own",
+  fields.Add("max_seq_len", think.max_seq_len,
+             "max tokens of the sequence; 0: the network's max_seq_len",
              {.min = 0, .max = 1 << 20});
   fields.Add("legal", think.legal_only,
              "only legal moves, by the rules, whatever board the network wrote");
-  fields.Add("seed", think.seed, "for draws; the n-th position uses seed + n");
-  fields.Add("no_draft", options.no_draft, "write boards token by token: the same, slower");
-  fields.Add("boards", options.boards, "show each board as it was written");
-  fields.Add("tokens", options.tokens, "show the tokens as they come");
+  fields.Add("seed", think.seed, "random seed; the n-th position uses seed + n");
+  fields.Add("no_draft", options.no_draft, "decode boards token by token: same result, slower");
+  fields.Add("boards", options.boards, "show each board the network wrote");
+  fields.Add("tokens", options.tokens, "print the tokens as they are decoded");
   return fields;
 }
 
@@ -210,12 +213,12 @@ class Teller {
     if (!options_.boards) return;
     const auto written = decoder::BoardOf(node.board);
     if (!written) {
-      fmt::print("     the board it wrote is none: {}\n", written.reason());
+      fmt::print("     malformed board: {}\n", written.reason());
       return;
     }
     chess::DiagramStyle style = {.color = context_.color, .last_move = node.move};
     fmt::print("{}{}\n", chess::Diagram(*written, style),
-               node.board_true ? "" : "     not what the rules say\n");
+               node.board_true ? "" : "     differs from the board after the move\n");
   }
 
   static std::string WdlText(decoder::NodeValue value) {
@@ -241,11 +244,11 @@ void Teller::TellEnd(const Thought& thought) const {
   }
   if (thought.by_instinct && thought.move) {
     fmt::print(
-        "   by instinct: the thought reached {} tokens without a final move, so this is the\n"
-        "   policy head's choice on the position itself\n",
+        "   the sequence reached {} tokens without a final move; this is the policy head's move\n"
+        "   without thinking\n",
         thought.tokens.size());
   } else if (thought.move && !thought.final_move->move) {
-    fmt::print("   it wrote {}, which is not legal; this is its most likely legal move\n",
+    fmt::print("   the network chose {}, which is not legal; this is its most likely legal move\n",
                TextOf(root_, *thought.final_move));
   }
   const decoder::ThoughtStats& stats = thought.stats;
@@ -298,14 +301,14 @@ Command DecoderThink() {
   return MakeCommand<Options>(
       {.name = "decoder think",
        .group = "Decoder",
-       .summary = "let the network think out loud: variations with values, then its move",
-       .details = "The network writes its candidate lines as tokens, move by move with win, draw "
-                  "and loss\n"
-                  "and the board it sees. A move marked ? breaks the rules. Boards are drafted by "
-                  "the rules\n"
-                  "and checked by the network in one pass; the tokens are the same as one by one. "
-                  "A thought\n"
-                  "that reaches the longest sequence ends there, and the move is the instinct's.",
+       .summary = "think about a position: variations with values, then the move",
+       .details = "The network decodes its variations as tokens: each move with win, draw and "
+                  "loss, and the\n"
+                  "board after it. A move marked ? is not legal. The rules draft the boards and "
+                  "the network\n"
+                  "verifies each draft in one pass: the tokens are the same as without drafts. If "
+                  "the sequence\n"
+                  "reaches its max length first, the policy head picks the move without thinking.",
        .example =
            "kibitz decoder think --model tests/golden/decoder/tiny.pt --max-variations 3 --boards"},
       Run);

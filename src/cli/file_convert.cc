@@ -130,11 +130,12 @@ Command FileConvert() {
   return MakeCommand<FileConvertOptions>(
       {.name = "file convert",
        .group = "Files",
-       .summary = "weights between .pt and .safetensors, rows between .parquet and .jsonl",
-       .details =
-           "The endings say what to do. Nothing is lost between .pt and .safetensors: values that\n"
-           "are no tensors travel as metadata. Objects and lists in JSON lines become JSON text\n"
-           "in Parquet. .gz and .zst are packed and unpacked on the way.",
+       .summary = "convert weights between .pt and .safetensors, rows between .parquet and .jsonl",
+       .details = "The file endings choose the conversion. Between .pt and .safetensors nothing is "
+                  "lost: values\n"
+                  "that are not tensors are kept as metadata. Objects and lists in JSON lines "
+                  "become JSON text in\n"
+                  "Parquet. The endings .gz and .zst compress and decompress.",
        .example = "kibitz file convert models/policy-small/model.safetensors --out policy.pt"},
       Run);
 }

@@ -117,10 +117,10 @@ Command FileShow() {
   return MakeCommand<FileShowOptions>(
       {.name = "file show",
        .group = "Files",
-       .summary = "what is in a file: schema or tree, shapes, types, counts, first rows",
-       .details =
-           "Knows Parquet, .pt, .safetensors, .npy, SQLite, TensorBoard events, JSON and JSON\n"
-           "lines, and text; gzip and zstd around any stream. The content decides, not the name.",
+       .summary = "show what a file holds: schema or tree, shapes, types, counts, first rows",
+       .details = "Reads Parquet, .pt, .safetensors, .npy, SQLite, TensorBoard events, JSON, JSON "
+                  "lines and\n"
+                  "text, also compressed by gzip or zstd. The content decides, not the file name.",
        .example = "kibitz file show models/policy-small/model.safetensors"},
       Run);
 }

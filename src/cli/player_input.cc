@@ -10,7 +10,7 @@ Fields FieldsOf(PlayerInput& input) {
   Fields fields;
   fields.Add("model", input.model, "checkpoint, .pt or .safetensors",
              {.required = input.model_required, .metavar = "FILE"});
-  fields.AddChoice("precision", input.precision, "of weights and products",
+  fields.AddChoice("precision", input.precision, "precision of weights and matrix products",
                    {{"f32", nn::Precision::kF32}, {"int8", nn::Precision::kInt8}});
   fields.Add("threads", input.threads, "threads; 0: one for each core", {.min = 0, .max = 1024});
   fields.Add("num_heads", input.num_heads,

@@ -27,14 +27,16 @@ Fields FieldsOf(Options& options) {
   Fields fields;
   fields.Add("data", options.data, "folder of the data set",
              {.positional = true, .metavar = "DIR"});
-  fields.Add("model", options.model, "or a checkpoint of a training run", {.metavar = "FILE"});
-  fields.Add("out", options.out, "folder of the new one", {.required = true, .metavar = "DIR"});
-  fields.AddChoice("format", options.to.storage, "of a data set: what to write",
-                   {{"planes", policy::Storage::kPlanes}, {"packed", policy::Storage::kPacked}});
-  fields.Add("vocab", options.to.vocabulary,
-             "planes: number the moves by this vocabulary and leave others out; with --model: the "
-             "network's own, where it is not the full one",
+  fields.Add("model", options.model, "export a checkpoint of a training run instead",
              {.metavar = "FILE"});
+  fields.Add("out", options.out, "folder to write", {.required = true, .metavar = "DIR"});
+  fields.AddChoice("format", options.to.storage, "format of the written data set",
+                   {{"planes", policy::Storage::kPlanes}, {"packed", policy::Storage::kPacked}});
+  fields.Add(
+      "vocab", options.to.vocabulary,
+      "planes: move indices follow this vocabulary, other moves are dropped; with --model: the "
+      "network's vocabulary if it is not the full one",
+      {.metavar = "FILE"});
   return fields;
 }
 
@@ -67,7 +69,7 @@ int ExportModel(const Options& options, const Context& context) {
 
 int Run(const Options& options, const Context& context) {
   if (options.data.empty() == options.model.empty()) {
-    throw Error::Usage("give a data set, or a checkpoint with --model");
+    throw Error::Usage("give either DIR (a data set) or --model FILE");
   }
   if (!options.model.empty()) return ExportModel(options, context);
   const policy::Manifest manifest = Export(options.data, options.out, options.to);
@@ -91,11 +93,14 @@ Command PolicyExport() {
        .group = "Policy",
        .summary = "convert a data set between packed rows and planes, or a checkpoint to a model",
        .details =
-           "Planes: train_planes.npy (N, 13, 8, 8) uint8, train_meta.npy (N, 5) int8,\n"
+           "Planes are NumPy arrays: train_planes.npy (N, 13, 8, 8) uint8, train_meta.npy (N, 5) "
+           "int8,\n"
            "train_analysis_data.npy (M, 5) int32 (move, depth, knodes, cp or mate, is_mate) and\n"
-           "train_analysis_offsets.npy (N + 1) uint32, or uint64 where the count needs it; so for\n"
-           "val and test. Arrays that other programs made are read too. A model is a folder of\n"
-           "config.json and model.safetensors.",
+           "train_analysis_offsets.npy (N + 1) uint32, or uint64 if M needs it; the same for val "
+           "and\n"
+           "test. Arrays written by other programs are read too. A model is a folder with "
+           "config.json\n"
+           "and model.safetensors.",
        .example = "kibitz policy export data --out arrays --format planes"},
       Run);
 }

@@ -35,7 +35,7 @@ Fields FieldsOf(Options& options) {
   fields.Add("model", options.model, "network: a folder, a .pt or a .safetensors",
              {.required = true, .metavar = "PATH"});
   fields.AddAll(FieldsOf(options.position));
-  fields.Add("show", options.show, "moves to show", {.min = 1, .max = 512});
+  fields.Add("show", options.show, "moves to list", {.min = 1, .max = 512});
   fields.Add("threads", options.runtime.threads, "0: one for each core", {.min = 0, .max = 1024});
   return fields;
 }
@@ -105,10 +105,12 @@ Command PolicyPredict() {
   return MakeCommand<Options>(
       {.name = "policy predict",
        .group = "Policy",
-       .summary = "the moves a policy would make, with probabilities over the legal ones",
-       .details =
-           "With --fens positions are read many at a time. legal_mass is what the network gives\n"
-           "to legal moves of all it could say.",
+       .summary = "predict the move of a policy, with probabilities of the legal moves",
+       .details = "Probabilities are a softmax over the legal moves. legal_mass is the share of "
+                  "probability\n"
+                  "that the network gives to legal moves in a softmax over all moves. --fens runs "
+                  "positions in\n"
+                  "batches.",
        .example = "kibitz policy predict --model models/policy-small --fen \"" +
                   std::string(chess::kStartFen) + "\""},
       Run);

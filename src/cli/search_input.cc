@@ -49,31 +49,33 @@ Fields FieldsOf(SearchInput& input) {
   Fields fields;
   fields.Add("net", input.net, "lc0 network (.pb.gz), or a decoder's checkpoint",
              {.required = input.net_required, .metavar = "FILE"});
-  fields.AddChoice("precision", input.precision, "of the network's weights and products",
+  fields.AddChoice("precision", input.precision, "precision of weights and matrix products",
                    {{"f32", nn::Precision::kF32}, {"int8", nn::Precision::kInt8}});
   fields.Add("threads", input.threads, "threads; 0: one for each core", {.min = 0, .max = 1024});
-  fields.Add("cache", input.cache, "positions to remember; 0: none", {.min = 0, .max = 1e9});
+  fields.Add("cache", input.cache, "entries of the evaluation cache; 0: none",
+             {.min = 0, .max = 1e9});
   fields.Add("policy_temperature", input.policy_temperature,
-             "priors are a softmax of the policy at this temperature", {.min = 0.01, .max = 100});
+             "softmax temperature of the policy priors", {.min = 0.01, .max = 100});
   fields.Add("lc0_rounding", input.lc0_rounding,
-             "priors rounded as lc0 does, for the same searches as its own");
+             "round priors as lc0 does, to reproduce its searches");
   fields.Add("leaves", input.tree.leaves,
-             "positions evaluated before the search goes on; 0: by the number of nodes",
+             "leaves to gather for a batch; 0: chosen from the number of nodes",
              {.min = 0, .max = 4096});
-  fields.Add("cpuct", input.tree.cpuct, "weight of priors against results", {.min = 0});
-  fields.Add("cpuct_factor", input.tree.cpuct_factor, "its growth with the visits of a position",
-             {.min = 0});
-  fields.Add("cpuct_base", input.tree.cpuct_base, "visits at which the growth sets in", {.min = 1});
+  fields.Add("cpuct", input.tree.cpuct, "exploration constant, as CPuct in lc0", {.min = 0});
+  fields.Add("cpuct_factor", input.tree.cpuct_factor,
+             "growth of cpuct with visits, as CPuctFactor in lc0", {.min = 0});
+  fields.Add("cpuct_base", input.tree.cpuct_base,
+             "scale of that growth in visits, as CPuctBase in lc0", {.min = 1});
   fields.Add("fpu_reduction", input.tree.fpu_reduction,
-             "how much worse a move without visits counts", {.min = 0});
+             "first play urgency reduction, as FpuValue in lc0", {.min = 0});
   fields.Add("two_fold_draws", input.tree.two_fold_draws,
-             "a repetition within the search is a draw");
-  fields.Add("certainty", input.tree.certainty, "forced mates and draws count as such");
-  fields.Add("noise", input.tree.noise, "share of the root's priors that is drawn at random",
+             "score a repetition within the search as a draw");
+  fields.Add("certainty", input.tree.certainty, "propagate proven wins, losses and draws");
+  fields.Add("noise", input.tree.noise, "share of Dirichlet noise in the root priors",
              {.min = 0, .max = 1});
-  fields.Add("noise_alpha", input.tree.noise_alpha, "small: few moves get much of it",
+  fields.Add("noise_alpha", input.tree.noise_alpha, "alpha of the Dirichlet noise",
              {.min = 0.001, .max = 1000});
-  fields.Add("noise_seed", input.tree.seed, "of the noise");
+  fields.Add("noise_seed", input.tree.seed, "random seed of the noise");
   return fields;
 }
 

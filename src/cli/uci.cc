@@ -68,14 +68,14 @@ Command Uci() {
   return MakeCommand<UciOptions>(
       {.name = "uci",
        .group = "Decoder",
-       .summary = "play as an engine in a chess program (UCI)",
-       .details =
-           "In the chess program (Arena, Cute Chess, En Croissant, BanksiaGUI, Nibbler ...) add "
-           "an\n"
-           "engine of the kind UCI with this command line; or without --model, and set the option\n"
-           "Model there. All options below can be changed in the program too, and others: "
-           "MultiPV,\n"
-           "UCI_ShowWDL, Ponder, Move Overhead. By hand, 'help' shows what to type.",
+       .summary = "run a decoder as a UCI engine",
+       .details = "In a chess GUI (Arena, Cute Chess, En Croissant, BanksiaGUI, Nibbler ...) add a "
+                  "UCI engine\n"
+                  "with this command line, or without --model and with the UCI option Model. The "
+                  "GUI can change\n"
+                  "all options below, and MultiPV, UCI_ShowWDL, Ponder and Move Overhead. On a "
+                  "terminal, 'help'\n"
+                  "lists the commands.",
        .example =
            "kibitz uci --model model.pt\n"
            "  cutechess-cli -engine cmd=kibitz arg=uci arg=--model arg=model.pt proto=uci \\\n"
