@@ -1,5 +1,6 @@
-// What a command is. Each command lives in a file of its own: an options struct with its Fields, a
+// A command of the program. Each lives in a file of its own: an options struct with its Fields, a
 // function that runs, and one function that returns the Command; commands.cc lists them all.
+// Input files and folders are positional words; outputs follow --out.
 //
 //   Command ChessPerft() {
 //     return MakeCommand<PerftOptions>({.name = "chess perft", ...}, Run);
@@ -24,29 +25,27 @@ struct CommandText {
   std::string group;    // Heading in the list of commands.
   std::string summary;  // One line.
   std::string details;  // Paragraphs for --help; may be empty.
-  std::string example;  // A command line to copy, and what it shows.
+  std::string example;  // A command line that runs in the repository's folder.
   bool json = true;     // Offers --json.
   bool config = false;  // Offers --config FILE.
 };
 
-// What every command is told besides its own options.
+// What every command knows besides its own options.
 struct Context {
   bool json = false;
-  bool color = false;  // stdout is a terminal that shows colours.
+  bool color = false;  // stdout is a terminal with colours.
 };
 
 struct Command {
   CommandText text;
-  // The own options' part of --help and of the usage line.
-  std::function<std::string()> options_help;
-  std::function<std::string()> positional_help;
-  std::function<std::vector<std::string>()> option_names;
-  // Reads the words and runs; the exit code.
+  std::function<std::string()> options_help;     // The lines of --help.
+  std::function<std::string()> positional_help;  // For the usage line: " FILE ...".
+  // Parses the words after the command's name and runs it. Returns the exit code.
   std::function<int(std::span<const std::string> words)> run;
 };
 
 namespace internal {
-// Flags that all commands share, read together with the command's own.
+// Flags that all commands share, parsed together with the command's own.
 struct CommonOptions {
   bool json = false;
   bool quiet = false;
@@ -54,7 +53,7 @@ struct CommonOptions {
   std::string config;
 };
 Fields CommonFields(CommonOptions& common, const CommandText& text);
-// Reads flags over config over defaults, sets the log level, and tells the context.
+// Applies the config, then flags, over the defaults; sets the log level.
 Context Prepare(CommonOptions& common, Fields& fields, std::span<const std::string> words);
 }  // namespace internal
 
@@ -69,13 +68,6 @@ Command MakeCommand(CommandText text, int (*run)(const Options&, const Context&)
   command.positional_help = [] {
     Options options;
     return FieldsOf(options).PositionalHelp();
-  };
-  command.option_names = [text] {
-    Options options;
-    internal::CommonOptions common;
-    Fields fields = FieldsOf(options);
-    fields.AddAll(internal::CommonFields(common, text));
-    return fields.Names();
   };
   command.run = [text, run](std::span<const std::string> words) {
     Options options;
@@ -94,8 +86,8 @@ std::string HelpOf(const Command& command);
 // "kibitz --help".
 std::string HelpOfAll(std::span<const Command> commands);
 
-// Finds the command named by the first words, runs it, and turns errors into messages and exit
-// codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+// Finds the command named by the first words, runs it, prints errors, and returns the exit code:
+// 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 int RunProgram(std::string_view program, std::span<const Command> commands,
                std::span<const std::string> words);
 

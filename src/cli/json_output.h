@@ -1,5 +1,5 @@
-// JSON for programs: one object a line on standard output. Text that is not UTF-8 (old PGN files)
-// is written with replacement characters rather than refused.
+// JSON on standard output, one object a line. Text that is not UTF-8 (old PGN files) is written
+// with replacement characters.
 #pragma once
 
 #include <nlohmann/json.hpp>

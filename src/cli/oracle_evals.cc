@@ -80,7 +80,7 @@ Command OracleEvals() {
                   "view; castling is written e1h1. Duplicate positions are dropped.\n"
                   "After Ctrl-C or a crash, run the same command again: it resumes.",
        .example = "kibitz oracle evals examples/immortal.pgn --sessions "
-                  "'nodes=2000;nodes=20000,multipv=3' --out evals.parquet"},
+                  "'nodes=1000;nodes=5000,multipv=3' --out evals.parquet"},
       RunEvals);
 }
 

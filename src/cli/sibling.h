@@ -1,5 +1,5 @@
-// Commands that need libtorch run in kibitz-train, the program beside this one, so that kibitz
-// itself starts in milliseconds. Their options are declared once and known to both.
+// Commands that need libtorch run in kibitz-train, the program beside kibitz, so that kibitz itself
+// starts in milliseconds. Both programs share one declaration of their options.
 #pragma once
 
 #include <span>
@@ -10,13 +10,13 @@
 
 namespace kibitz::cli {
 
-// Replaces this process by kibitz-train with the command's name and words. Throws Error with the
-// remedy when it is not there.
+// Replaces this process with kibitz-train, given the command's name and words. Throws Error when
+// kibitz-train is missing.
 [[noreturn]] void RunSibling(const std::string& name, std::span<const std::string> words);
 
 template <typename Options>
 Command RunBySibling(CommandText text) {
-  // Options are read here too, so that wrong usage is told without starting torch.
+  // Parses the options here too, so that wrong usage is reported without starting torch.
   Command command = MakeCommand<Options>(
       text, +[](const Options&, const Context&) { return 0; });
   command.run = [check = std::move(command.run),
