@@ -53,7 +53,8 @@ std::vector<int> FixedRanking(const SearchRow& row, const ThinkingOptions& optio
 size_t DepthOf(size_t available, size_t shown_before, const ThinkingChoices& fixed, Rng& rng) {
   if (fixed.depths.empty()) return 1 + static_cast<size_t>(rng.Below(available));
   if (shown_before >= fixed.depths.size()) {
-    throw Error::Usage("--depths: found {}, but the row has more variations", fixed.depths.size());
+    throw Error::Usage("--depths: found {} depths, but the row has more variations",
+                       fixed.depths.size());
   }
   const int depth = fixed.depths[shown_before];
   if (depth < 1) throw Error::Usage("--depths: found {}, expected at least 1", depth);
