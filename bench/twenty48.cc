@@ -38,10 +38,10 @@ struct Position {
   oracles::SearchResult result;
 };
 std::vector<Position> MakePositions(size_t count) {
-  const oracles::RowHeuristic judge;
+  const oracles::RowHeuristic evaluation;
   std::vector<Position> positions;
   for (int64_t game = 0; positions.size() < count; ++game) {
-    oracles::Expectimax search(judge, {.depth = 1});
+    oracles::Expectimax search(evaluation, {.depth = 1});
     oracles::PlayGame(search, {.search = {.depth = 1}, .seed = 9}, game,
                       [&](const Game& before, const oracles::SearchResult& result) {
                         if (before.moves % 3 == 0) positions.push_back({before.board, result});
@@ -107,11 +107,11 @@ void BenchSlides(Bench& bench, const std::vector<Position>& positions) {
 }
 
 void BenchSearch(Bench& bench, const std::vector<Position>& positions) {
-  const oracles::RowHeuristic judge;
+  const oracles::RowHeuristic evaluation;
   Signature signature;
   const size_t count = bench.quick() ? 400 : 2000;
   const auto search_all = [&](int bits, Signature* out) {
-    oracles::Expectimax search(judge, {.depth = 3, .table_bits = bits});
+    oracles::Expectimax search(evaluation, {.depth = 3, .table_bits = bits});
     for (size_t i = 0; i < count; ++i) {
       const auto best = search.Search(positions[positions.size() - 1 - i].board).best;
       if (out != nullptr) out->Add(best ? static_cast<uint64_t>(*best) : 9);

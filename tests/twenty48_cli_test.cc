@@ -38,7 +38,7 @@ json Answer(std::vector<std::string> words) {
   return ran.code == 0 ? json::parse(ran.out) : json();
 }
 
-// All lines of all games in a folder; the figures hold a time.
+// All lines of all games in a folder; the metadata hold a time.
 std::string StepsIn(const std::string& folder) {
   std::vector<std::string> paths;
   for (const auto& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());

@@ -16,12 +16,12 @@ using twenty48::Move;
 using twenty48::Slid;
 
 // The definition, without table, batches or bits.
-double PlainBest(const AfterstateValue& judge, const Board& board, int depth);
+double PlainBest(const AfterstateValue& evaluation, const Board& board, int depth);
 
-double PlainChance(const AfterstateValue& judge, const Board& afterstate, int depth) {
+double PlainChance(const AfterstateValue& evaluation, const Board& afterstate, int depth) {
   if (depth == 0) {
     float value = 0;
-    judge.Evaluate({&afterstate, 1}, {&value, 1});
+    evaluation.Evaluate({&afterstate, 1}, {&value, 1});
     return value;
   }
   double sum = 0;
@@ -29,19 +29,19 @@ double PlainChance(const AfterstateValue& judge, const Board& afterstate, int de
   for (int cell = 0; cell < twenty48::kCells; ++cell) {
     if (afterstate.Rank(cell) != 0) continue;
     ++empty;
-    sum += 0.9 * PlainBest(judge, afterstate.With(cell, 1), depth);
-    sum += 0.1 * PlainBest(judge, afterstate.With(cell, 2), depth);
+    sum += 0.9 * PlainBest(evaluation, afterstate.With(cell, 1), depth);
+    sum += 0.1 * PlainBest(evaluation, afterstate.With(cell, 2), depth);
   }
   return sum / empty;
 }
 
-double PlainBest(const AfterstateValue& judge, const Board& board, int depth) {
+double PlainBest(const AfterstateValue& evaluation, const Board& board, int depth) {
   std::optional<double> best;
   for (Move move : twenty48::kMoves) {
     const Slid slid = SlidePlain(board, move);
     if (slid.board == board) continue;
     const double value =
-        (judge.InPoints() ? slid.points : 0) + PlainChance(judge, slid.board, depth - 1);
+        (evaluation.InPoints() ? slid.points : 0) + PlainChance(evaluation, slid.board, depth - 1);
     best = best ? std::max(*best, value) : value;
   }
   return best.value_or(0);
@@ -76,14 +76,14 @@ TEST(Expectimax, AgreesWithItsDefinition) {
   const RowHeuristic heuristic;
   const NTupleNetwork tables = RandomTables();
   const std::vector<Board> boards = SomeBoards();
-  for (const AfterstateValue* judge : {static_cast<const AfterstateValue*>(&heuristic),
-                                       static_cast<const AfterstateValue*>(&tables)}) {
+  for (const AfterstateValue* evaluation : {static_cast<const AfterstateValue*>(&heuristic),
+                                            static_cast<const AfterstateValue*>(&tables)}) {
     for (int depth : {1, 2}) {
       for (int bits : {0, 4, 16}) {
-        Expectimax search(*judge, {.depth = depth, .table_bits = bits});
+        Expectimax search(*evaluation, {.depth = depth, .table_bits = bits});
         for (size_t i = 0; i < boards.size(); i += depth == 2 ? 7 : 1) {
           const SearchResult result = search.Search(boards[i]);
-          const double expected = PlainBest(*judge, boards[i], depth);
+          const double expected = PlainBest(*evaluation, boards[i], depth);
           EXPECT_EQ(result.best.has_value(), twenty48::LegalMoves(boards[i]) != 0);
           if (!result.best) continue;
           EXPECT_NEAR(*result.values[static_cast<size_t>(*result.best)], expected,

@@ -42,7 +42,7 @@ TEST(NTuple, RefusesBadPatterns) {
   const auto message = [](const std::string& text) {
     return MessageOf([&] { ParsePatterns(std::vector<std::string>{text}); });
   };
-  EXPECT_THAT(message("01g"), HasSubstr("'g' is no cell"));
+  EXPECT_THAT(message("01g"), HasSubstr("'g' is not a cell"));
   EXPECT_THAT(message("0110"), HasSubstr("different cells"));
   EXPECT_THAT(message("01234567"), HasSubstr("1 to 7"));
 }
@@ -61,7 +61,7 @@ TEST(NTupleLearning, ScoresRise) {
   EXPECT_GT(mean(100), 4 * first);
 }
 
-TEST(NTupleLearning, GoesOnExactly) {
+TEST(NTupleLearning, ResumesExactly) {
   const TempFolder folder;
   const std::string path = folder.File("tables.safetensors");
   NTupleLearner whole(Small());
@@ -79,7 +79,7 @@ TEST(NTupleLearning, GoesOnExactly) {
   }
 }
 
-TEST(NTupleLearning, PlaysLongGamesAgainFromTheirMiddle) {
+TEST(NTupleLearning, ReplaysLongGamesFromTheirMiddle) {
   NTupleLearningOptions options = Small();
   options.restart_from = 0;
   NTupleLearner once(options);
@@ -95,7 +95,7 @@ TEST(NTupleLearning, PlaysLongGamesAgainFromTheirMiddle) {
   EXPECT_EQ(not_again.moves(), moves);
 }
 
-TEST(NTupleLearning, GoesOnExactlyWithRestarts) {
+TEST(NTupleLearning, ResumesExactlyWithReplays) {
   const TempFolder folder;
   const std::string path = folder.File("tables.safetensors");
   NTupleLearningOptions options = Small();
@@ -110,7 +110,7 @@ TEST(NTupleLearning, GoesOnExactlyWithRestarts) {
   EXPECT_TRUE(std::ranges::equal(second.network().table(0), whole.network().table(0)));
 }
 
-TEST(NTupleLearning, WeightsAlonePlayButDoNotGoOn) {
+TEST(NTupleLearning, WeightsAlonePlayButDoNotResume) {
   const TempFolder folder;
   const std::string path = folder.File("weights.safetensors");
   NTupleLearner learner(Small());
@@ -118,7 +118,7 @@ TEST(NTupleLearning, WeightsAlonePlayButDoNotGoOn) {
   learner.Save(path, false);
   const NTupleNetwork network = NTupleNetwork::Load(path);
   EXPECT_EQ(network.Value(0x1230), learner.network().Value(0x1230));
-  EXPECT_THAT(MessageOf([&] { NTupleLearner::Load(path); }), HasSubstr("no state of learning"));
+  EXPECT_THAT(MessageOf([&] { NTupleLearner::Load(path); }), HasSubstr("without training state"));
 }
 
 }  // namespace

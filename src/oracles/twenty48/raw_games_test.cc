@@ -127,7 +127,7 @@ TEST(RawGames, TruncatedArchivesAndMissingFilesAreErrors) {
   WriteFileAtomically(steps, bytes);
   EXPECT_EQ(MessageOf([&] { ReadRawGame(MetaPath(folder, game)); }), "");
   std::filesystem::remove(MetaPath(folder, game));
-  EXPECT_THAT(MessageOf([&] { FindRawGames(folder.path()); }), HasSubstr("figures are missing"));
+  EXPECT_THAT(MessageOf([&] { FindRawGames(folder.path()); }), HasSubstr("metadata is missing"));
   std::vector<std::string> orphans;
   EXPECT_TRUE(FindRawGames(folder.path(), &orphans).empty());
   EXPECT_EQ(orphans, std::vector<std::string>{steps});

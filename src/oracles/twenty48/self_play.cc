@@ -34,9 +34,9 @@ uint32_t GameSeed(uint64_t seed, int64_t index) {
 Game PlayGame(Expectimax& search, const SelfPlayOptions& options, int64_t index,
               const StepUser& use) {
   const uint64_t seed = GameSeed(options.seed, index);
-  Rng chance({.seed = seed, .purpose = Purpose("2048 spawn")});
+  Rng spawn({.seed = seed, .purpose = Purpose("2048 spawn")});
   Rng explore({.seed = seed, .purpose = Purpose("2048 explore")});
-  Game game = Game::Start(chance);
+  Game game = Game::Start(spawn);
   while (options.max_moves == 0 || game.moves < options.max_moves) {
     ThrowIfInterrupted();
     const SearchResult result = search.Search(game.board);
@@ -48,7 +48,7 @@ Game PlayGame(Expectimax& search, const SelfPlayOptions& options, int64_t index,
         move = twenty48::kMoves[explore.Below(4)];
       } while (!result.values[static_cast<size_t>(move)]);
     }
-    game.Play(move, chance);
+    game.Play(move, spawn);
   }
   return game;
 }

@@ -12,9 +12,9 @@ namespace {
 using twenty48::Board;
 
 float ValueOf(const Board& board) {
-  static const SnakeHeuristic judge;
+  static const SnakeHeuristic evaluation;
   float value = 0;
-  judge.Evaluate({&board, 1}, {&value, 1});
+  evaluation.Evaluate({&board, 1}, {&value, 1});
   return value;
 }
 
