@@ -294,9 +294,9 @@ TEST_F(OracleCliTest, EnginesThatFailAreStartedAnewAndReported) {
 TEST_F(OracleCliTest, WrongUseIsTold) {
   const Ran missing = Oracle({"games", "--engine", "no-such-engine", "--out", File("g.parquet")});
   EXPECT_EQ(missing.code, 1);
-  EXPECT_THAT(missing.err, AllOf(HasSubstr("no-such-engine"), HasSubstr("package stockfish")));
+  EXPECT_THAT(missing.err, AllOf(HasSubstr("no-such-engine"), HasSubstr("apt install stockfish")));
   const Ran path = Oracle({"games", "--engine", File("none"), "--out", File("g.parquet")});
-  EXPECT_THAT(path.err, AllOf(HasSubstr(File("none")), HasSubstr("package stockfish")));
+  EXPECT_THAT(path.err, AllOf(HasSubstr(File("none")), HasSubstr("apt install stockfish")));
   const Ran ending = Oracle({"games", "--out", File("g.csv")});
   EXPECT_EQ(ending.code, 2);
   EXPECT_THAT(ending.err, HasSubstr(".parquet"));

@@ -120,7 +120,7 @@ void PrintLine(const Annotation& at) {
              ValueText(at), masks);
 }
 
-// Squares behind the first of a board are told in one line unless all are asked for.
+// Whether this is a square after the first of a board: those share one line unless --all.
 bool IsInnerSquare(const std::vector<Annotation>& list, size_t i) {
   const auto is_square = [&](size_t at) {
     return list[at].block &&

@@ -58,7 +58,7 @@ std::vector<RunCurves> ReadRuns(const std::vector<std::string>& runs) {
     const fs::path log = LogOf(run);
     std::string name = fs::absolute(log).lexically_normal().parent_path().filename();
     for (const RunCurves& other : read) {
-      if (other.name == name) name = run;  // Runs of one name are told apart by their paths.
+      if (other.name == name) name = run;  // Two runs of one name: the path tells them apart.
     }
     read.push_back({.name = std::move(name), .curves = ReadCurves(log)});
   }
