@@ -1,5 +1,5 @@
-// YAML, TOML and JSON files as one tree of keys, with the line each key came from. Which of the
-// three a file is follows from its ending (.yaml .yml .toml .json).
+// YAML, TOML and JSON files as one tree of keys, with the line each key came from. The extension
+// (.yaml .yml .toml .json) decides how a file is read.
 #pragma once
 
 #include <map>

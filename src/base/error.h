@@ -1,7 +1,7 @@
 // The three ways something goes wrong, and their tools:
-//   text that may be bad   -> Result<T>: a value, or the reason there is none
-//   a broken world         -> throw Error: file, engine, disk, wrong usage; caught in main()
-//   our own bug            -> CHECK (check.h)
+//   text that may be invalid  -> Result<T>: a value, or the reason there is none
+//   a failure outside of us   -> throw Error: file, engine, disk, wrong usage; caught in main()
+//   our own bug               -> CHECK (check.h)
 //
 //   Result<Board> board = ParseFen(text);
 //   if (!board) throw Error("{}, line {}: {}", path, line, board.reason());

@@ -2,7 +2,7 @@
 //
 //   LogWarn("{}: {} rows skipped", path, count);
 //
-// A process has one stderr, so the level is the one process-wide setting: main() sets it from
+// A process has one stderr, so the level is the one process-wide state: main() sets it from
 // --quiet and --verbose. A progress bar in flight is cleared before a line and drawn again after.
 #pragma once
 

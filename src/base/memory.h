@@ -1,15 +1,15 @@
-// How much memory this process could still take.
+// Memory: available to this process, and its peak use.
 #pragma once
 
 #include <cstdint>
 
 namespace kibitz {
 
-// What the machine has free, or the limit of our control group leaves, whichever is less. In bytes;
-// 0 when the system does not tell.
+// Bytes that the machine has free or our control group still allows, whichever is less; 0 when the
+// system does not tell.
 uint64_t AvailableMemory();
 
-// The most memory this process has held so far, in bytes.
+// The peak resident memory of this process so far, in bytes.
 uint64_t PeakMemory();
 
 }  // namespace kibitz

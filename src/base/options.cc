@@ -389,7 +389,7 @@ class Fields::FlagReader {
   Fields& fields_;
   std::vector<Field*> positional_;
   size_t next_positional_ = 0;
-  std::vector<const Field*> seen_;  // Given here: a list goes on, others may not come twice.
+  std::vector<const Field*> seen_;  // Given here: lists may be repeated, others not.
 };
 
 void Fields::ParseFlags(std::span<const std::string> words) { FlagReader(*this).Read(words); }

@@ -14,8 +14,8 @@
 //
 // A name is a config key: "max_seq_len", or "model.embed_dim" for a key inside a section. Its flag
 // is --max-seq-len, --model.embed-dim, or --embed-dim where no other section has one; underscores
-// are accepted too. Fields borrow the struct: it
-// must outlive them.
+// are accepted too.
+// Fields borrow the struct: it must outlive them.
 #pragma once
 
 #include <cstdint>

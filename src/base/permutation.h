@@ -1,10 +1,10 @@
-// The numbers 0 .. size-1 in a drawn order, without a list of them: each place is computed when it
-// is asked for. What training shuffles hundreds of millions of samples by.
+// A random permutation of 0 .. size-1 that needs no list: each entry is computed on demand.
+// Training shuffles hundreds of millions of samples with it.
 //
 //   const Permutation order(samples, {.seed = 1, .epoch = epoch, .purpose = Purpose("order")});
 //   Use(order[place]);
 //
-// A Feistel network over the next power of two, walked until it falls below size.
+// A Feistel network over the next power of two, applied again until the result is below size.
 #pragma once
 
 #include <array>

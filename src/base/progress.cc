@@ -58,7 +58,7 @@ void Progress::Add(uint64_t count) {
   const int64_t gap = options_.mode == Options::Mode::kBar
                           ? kBarMilliseconds
                           : static_cast<int64_t>(options_.line_seconds * 1000);
-  // Only the thread that moves the date draws.
+  // Only the thread that advances the time of the next drawing draws.
   if (next_draw_ms_.compare_exchange_strong(due, ms + gap)) Draw(now);
 }
 

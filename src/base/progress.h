@@ -2,8 +2,8 @@
 // and then elsewhere, nothing with --quiet. Add() is cheap and may be called from any thread.
 //
 //   Progress progress("games", total);
-//   for (...) progress.Add(1);
-//   progress.Finish();   // prints the closing line; without it (an exception) the bar just goes
+//   while (PlayOne()) progress.Add(1);
+//   progress.Finish();   // prints the closing line; without it (an exception) the bar disappears
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Chance as a function: every draw is determined by (seed, epoch, sample, purpose) and its number
-// in that stream, so a run is the same on any number of threads or machines and resumes exactly.
+// Counter-based random numbers: every draw is a function of (seed, epoch, sample, purpose) and its
+// index in that stream. A run is the same on any number of threads or machines, resumed or not.
 //
 //   Rng rng({.seed = options.seed, .epoch = epoch, .sample = row, .purpose = Purpose("depth")});
 //   int depth = 1 + static_cast<int>(rng.Below(5));
@@ -16,7 +16,7 @@
 
 namespace kibitz {
 
-// A name for what the draws are for, so that two uses never share numbers.
+// Names what the draws are for, so that two uses never share numbers.
 constexpr uint64_t Purpose(std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325;
   for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;

@@ -1,4 +1,4 @@
-// Small text helpers: strict numbers, splitting, the nearest known name, figures for people.
+// Small text helpers: strict numbers, splitting, the nearest known name, numbers for people.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ std::string_view Trim(std::string_view text);
 std::vector<std::string_view> Split(std::string_view text, char separator);
 // Words between white space; no empty ones.
 std::vector<std::string_view> SplitWords(std::string_view text);
-// A to Z made small; other bytes as they are.
+// A to Z in lower case; other bytes unchanged.
 std::string LowerCase(std::string_view text);
 
 // The whole text as a number; nothing for anything else, spaces and overflow included.
@@ -27,9 +27,9 @@ std::optional<uint64_t> ParseBytes(std::string_view text);
 // "1M", "20k", "2G", "1.5M", "100": powers of 1000.
 std::optional<uint64_t> ParseCount(std::string_view text);
 
-// Insertions, deletions, replacements and swaps of neighbours that turn one text into the other.
+// Edit distance: insertions, deletions, replacements and swaps of neighbours between two texts.
 int EditDistance(std::string_view a, std::string_view b);
-// The known name most like `text`; nothing when none is near.
+// The known name nearest to `text`; nothing when none is near.
 std::optional<std::string> NearestName(std::string_view text, std::span<const std::string> known);
 
 // For people: 1234567 -> "1.23M", 950 -> "950".

@@ -7,7 +7,7 @@
 // The pieces are held as four bit planes, the bits of each square's piece code (types.h): bits
 // 0-2 the type, bit 3 Black. A move then changes all planes by the same few operations, without
 // branches on what moved or was taken. Castling rights are the set of rooks that may still
-// castle, which serves Chess960 as it serves the usual array.
+// castle, which covers Chess960 as well.
 #pragma once
 
 #include <array>

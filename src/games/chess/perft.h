@@ -1,5 +1,5 @@
-// Perft: the number of legal move sequences of a given length. The rules' yardstick of
-// correctness and speed.
+// Perft: the number of legal move sequences of a given length. The standard test of a move
+// generator's correctness and speed.
 #pragma once
 
 #include <cstddef>

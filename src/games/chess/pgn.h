@@ -1,4 +1,4 @@
-// PGN files, a game at a time, from any source of bytes; memory stays with the largest game.
+// PGN files, a game at a time, from any source of bytes; memory is bounded by the largest game.
 //
 //   PgnReader reader(FileSource("games.pgn"));
 //   PgnGame game;
@@ -59,7 +59,7 @@ struct PgnGame {
 
 struct PgnReading {
   bool comments = true;     // Keep comments and NAGs.
-  bool variations = false;  // Read and keep variations; else they are passed over unread.
+  bool variations = false;  // Read and keep variations; else they are skipped.
 };
 
 struct PgnProblem {

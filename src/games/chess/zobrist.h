@@ -1,4 +1,4 @@
-// The numbers a position's key is made of, computed at compile time from one fixed seed, so that
+// The random numbers of Zobrist keys, computed at compile time from one fixed seed, so that
 // keys are the same in every build and may be stored in files.
 #pragma once
 

@@ -48,9 +48,9 @@ Board Board::With(int cell, int rank) const {
 }
 
 int Board::MaxRank() const {
-  int most = 0;
-  for (int cell = 0; cell < kCells; ++cell) most = std::max(most, Rank(cell));
-  return most;
+  int max = 0;
+  for (int cell = 0; cell < kCells; ++cell) max = std::max(max, Rank(cell));
+  return max;
 }
 
 int64_t Board::TileSum() const {

@@ -1,8 +1,9 @@
 // A 2048 position: 16 tiles by rank (0 is empty, 1 is the tile 2, 11 is 2048), cell 0 in the upper
-// left corner, row by row. A value of 16 bytes: a nibble for each tile, and what a nibble cannot
-// hold.
+// left corner, row by row. A value of 16 bytes: a nibble for each tile, and the excess
+// of large tiles.
 //
-//   Board board = *Board::FromRanks({0, 0, 1, 0, ...});
+//   const std::array<int, kCells> ranks = {0, 0, 1, 0, ...};
+//   Board board = *Board::FromRanks(ranks);
 //   if (board.MaxRank() >= 11) ...
 //
 // A nibble holds ranks up to 15 (32768). Larger tiles have the nibble 15 and their excess over 15

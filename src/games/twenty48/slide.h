@@ -26,7 +26,7 @@ std::array<Slid, 4> SlideAll(const Board& board);
 // Bit IndexOf(move) for each legal move; 0 when the game is over.
 unsigned LegalMoves(const Board& board);
 
-// Cell by cell, for any tiles. What the tables are compared with.
+// Cell by cell, for any tiles: the reference for the tables.
 Slid SlidePlain(const Board& board, Move move);
 
 }  // namespace kibitz::twenty48

@@ -1,7 +1,7 @@
 // The tile that appears after a move: in any empty cell with the same chance, a 2 nine times out
-// of ten and else a 4. And a game as it goes on.
+// of ten and else a 4. And a game in progress.
 //
-//   Rng rng({.seed = seed, .sample = game, .purpose = Purpose("2048 spawn")});
+//   Rng rng({.seed = seed, .sample = number, .purpose = Purpose("2048 spawn")});
 //   Game game = Game::Start(rng);
 //   while (unsigned legal = LegalMoves(game.board)) game.Play(Choose(game.board, legal), rng);
 #pragma once

@@ -1,4 +1,4 @@
-// The eight views of a board: turned and mirrored. They work on Board::packed(), nibble by nibble.
+// The eight symmetries of a board: rotations and reflections of Board::packed(), nibble by nibble.
 #pragma once
 
 #include <array>
@@ -28,15 +28,15 @@ constexpr uint64_t Flip(uint64_t x) {
 constexpr std::array<uint64_t, 8> Views(uint64_t x) {
   const uint64_t mirrored = Mirror(x);
   const uint64_t flipped = Flip(x);
-  const uint64_t turned = Flip(mirrored);
+  const uint64_t rotated = Flip(mirrored);
   return {x,
           mirrored,
           flipped,
-          turned,
+          rotated,
           Transpose(x),
           Transpose(mirrored),
           Transpose(flipped),
-          Transpose(turned)};
+          Transpose(rotated)};
 }
 
 }  // namespace kibitz::twenty48

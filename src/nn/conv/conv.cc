@@ -17,8 +17,8 @@ using winograd::kOutputSide;
 using winograd::kSide;
 using winograd::kTaps;
 
-// Between tiles: a tile's numbers lie together, an odd number of cache lines from the next one's,
-// for lines that are a multiple of 4096 bytes apart push each other out of the first cache.
+// From one tile to the next: an odd number of cache lines, because lines that are a multiple of
+// 4096 bytes apart evict each other from L1.
 constexpr int64_t TileStep(int64_t row) { return kTaps * row + kTileColumns; }
 constexpr int64_t NumberStep(int64_t row) {
   return kTaps * row + static_cast<int64_t>(kCacheLine / sizeof(int16_t));
@@ -34,8 +34,7 @@ void TransformInputs(int64_t positions, const float* x, int64_t row, float* taps
   }
 }
 
-// Rounds `row` numbers to whole ones of magnitude at most `max`; returns what one of them stands
-// for.
+// Rounds `row` numbers to integers of magnitude at most `max`; returns their scale.
 float Quantise(const float* numbers, int64_t row, int32_t max, int16_t* to) {
   Lanes largest{};
   for (int64_t i = 0; i < row; i += kLanes) {
@@ -44,7 +43,7 @@ float Quantise(const float* numbers, int64_t row, int32_t max, int16_t* to) {
   }
   largest = Largest(largest);
   const Lanes factor = largest > 0.0F ? static_cast<float>(max) / largest : Lanes{};
-  // Added to a number it leaves the nearest whole one in the low bits.
+  // Adding it leaves the nearest integer in the low bits.
   const Lanes magic = Spread(12582912.0F);
   typedef int16_t Shorts __attribute__((vector_size(kLanes * 2), aligned(2), may_alias));
   for (int64_t i = 0; i < row; i += kLanes) {
@@ -54,7 +53,7 @@ float Quantise(const float* numbers, int64_t row, int32_t max, int16_t* to) {
   return largest[0] / static_cast<float>(max);
 }
 
-// The same with taps as whole numbers, and a scale for each tap of a tile.
+// The same with taps as integers, and a scale for each tap of a tile.
 void QuantiseInputs(int64_t positions, const float* x, int64_t row, int32_t max, ConvRoom& room) {
   room.tile.Reserve(kTaps * row);
   for (int64_t tile = 0; tile < positions * kBoardTiles; ++tile) {
@@ -68,7 +67,7 @@ void QuantiseInputs(int64_t positions, const float* x, int64_t row, int32_t max,
   }
 }
 
-// A line of six products to four numbers, for all tiles.
+// A line of six products to four outputs, for all tiles.
 void TransformProducts(int64_t line, int64_t tiles, ConvRoom& room) {
   const float* from = room.products.data();
   float* to = room.lines.data() + line * kOutputSide * kTileColumns;
@@ -90,13 +89,13 @@ Conv::Conv(const ConvWeights& weights, FloatPool& pool, Precision precision)
   if (weights.size == 1) {
     pointwise_ = CachedLinear({inputs_, outputs_, weights.weight, weights.bias});
   } else {
-    FloatPool passing;
-    PackTaps(weights, precision == Precision::kF32 ? pool : passing);
+    FloatPool temporary;
+    PackTaps(weights, precision == Precision::kF32 ? pool : temporary);
     if (precision != Precision::kF32) PackNumbers(pool);
   }
 }
 
-// Rounds taps_ to numbers_, which take their place.
+// Rounds taps_ to numbers_, which replace them.
 void Conv::PackNumbers(FloatPool& pool) {
   depth_ = RoundUp(inputs_, 2);
   const int64_t columns = PaddedChannels(outputs_);
@@ -104,7 +103,7 @@ void Conv::PackNumbers(FloatPool& pool) {
   scales_ = AlignedArray<float>(columns * kTaps);
   const auto max = static_cast<float>(Int16Max(depth_));
   for (int64_t i = 0; i < columns * kTaps; ++i) {
-    const int64_t panel = i / kTileColumns;  // Taps counted.
+    const int64_t panel = i / kTileColumns;  // Taps included.
     const float* from = taps_ + panel * inputs_ * kTileColumns + i % kTileColumns;
     float size = 0;
     for (int64_t k = 0; k < inputs_; ++k) size = std::max(size, std::fabs(from[k * kTileColumns]));
@@ -206,8 +205,8 @@ inline void PrefetchingGemmRows(const Gemm& gemm, const float* next, int64_t fet
   sums.Write(gemm.c, gemm.c_row);
 }
 
-// Tiles that go into one product together. Their number is a multiple of 4: what 6 leaves is 2 or
-// 4, and twice 4 takes less time than 6 and 2.
+// Tiles of the next product. The number of tiles is a multiple of 4, so 6 at a time leaves 2 or 4;
+// 4 and 4 are faster than 6 and 2.
 int64_t RowsOf(int64_t tiles_left) {
   return tiles_left == 8 || tiles_left < kTileRows ? 4 : kTileRows;
 }
@@ -223,7 +222,7 @@ void Conv::MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& ro
     const int64_t tap = line * kSide + i;
     const float* a = room.taps.data() + tap * row;
     const float* b = taps_ + (panel * kTaps + tap) * size;
-    const float* next = b + size;  // Behind the last layer's end it is only a hint.
+    const float* next = b + size;  // Only a hint; may point past the last layer.
     float* c = room.products.data() + i * kTileColumns;
     for (int64_t tile = 0; tile < tiles;) {
       const int64_t rows = RowsOf(tiles - tile);
@@ -248,7 +247,7 @@ void Conv::MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& ro
   }
 }
 
-// As MultiplyLine, in whole numbers.
+// As MultiplyLine, in integers.
 void Conv::MultiplyNumbers(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const {
   const int64_t row = PaddedChannels(inputs_);
   const int64_t step = NumberStep(row);
@@ -277,7 +276,7 @@ void Conv::MultiplyNumbers(int64_t panel, int64_t line, int64_t tiles, ConvRoom&
   }
 }
 
-// As TransformProducts, with the numbers' scales.
+// As TransformProducts, with the scales of both operands.
 void Conv::TransformSums(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const {
   const int32_t* from = room.sums.data();
   const float* scales = scales_.data() + (panel * kTaps + line * kSide) * kTileColumns;
@@ -298,7 +297,7 @@ void Conv::TransformSums(int64_t panel, int64_t line, int64_t tiles, ConvRoom& r
 
 namespace {
 
-// Adds what ConvFinish asks for and writes one tile's outputs. `to` points to its first square.
+// Applies a ConvFinish to one tile's outputs and writes them. `to` points to its first square.
 template <bool kSkip, typename Activate>
 inline void WriteTile(const float* lines, const float* bias, const float* skip, float* to,
                       int64_t row, const Activate& activate) {

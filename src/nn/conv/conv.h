@@ -1,14 +1,14 @@
-// Convolution over the 64 squares of boards, for a few positions at a time that one thread carries
-// through all layers of a network in its own cache. 3x3 windows go by Winograd's way
-// (winograd.h), so results differ from the plain sum by rounding: about 1e-6 of the numbers' size.
-// Precision::kInt8 rounds both sides of the products to whole numbers of 11 to 13 bits, whose
-// products are faster: about 1e-3. Eight bits would not do (docs/DECISIONS.md).
+// Convolution over the 64 squares of boards, for the few positions that one thread takes through
+// all layers of a network in its own cache. 3x3 windows use Winograd's transform (winograd.h), so
+// results differ from the plain sum by rounding: a relative error of about 1e-6. Precision::kInt8
+// rounds both operands to integers of 11 to 13 bits, which is faster: an error of about 1e-3. Eight
+// bits are not accurate enough (docs/DECISIONS.md).
 //
 //   const Conv conv(weights, pool);
 //   conv.Run(positions, x, y, {.activation = Activation::kRelu}, room);
 //
-// Letters: P positions, C channels, T = 4 P tiles. Activations are (P, 64, PaddedChannels(C)); what
-// is behind a square's C channels is 0, and 0 is written there.
+// Letters: P positions, C channels, T = 4 P tiles. Activations are (P, 64, PaddedChannels(C)); the
+// padding after a square's C channels is 0 in x and in y.
 #pragma once
 
 #include <cstddef>
@@ -28,21 +28,21 @@ inline constexpr int64_t kSquares = 64;
 struct ConvWeights {
   int64_t inputs = 0;
   int64_t outputs = 0;
-  int64_t size = 0;           // 1 or 3: of the window; beyond the board everything is 0.
+  int64_t size = 0;           // 1 or 3: of the window; boards are zero-padded.
   std::vector<float> weight;  // (outputs, inputs, size, size), batch norm folded in.
   std::vector<float> bias;    // (outputs)
 };
 
 struct ConvFinish {
-  const float* skip = nullptr;  // Added before the activation; laid out as y, and may be y.
+  const float* skip = nullptr;  // Added before the activation; has the layout of y, may be y.
   std::optional<Activation> activation = {};
 };
 
-// What a thread needs to convolve; grows as needed, and one serves all layers.
+// Scratch memory of a thread; grows as needed, and one serves all layers.
 struct ConvRoom {
   AlignedArray<float> taps;      // (T, 36, C)
-  AlignedArray<float> products;  // (T, 6, kTileColumns): a line of taps.
-  AlignedArray<float> lines;     // (T, 6, 4, kTileColumns): their sums along lines.
+  AlignedArray<float> products;  // (T, 6, kTileColumns): of one line of taps.
+  AlignedArray<float> lines;     // (T, 6, 4, kTileColumns): outputs along each line.
   // kInt8:
   AlignedArray<float> tile;       // (36, C)
   AlignedArray<int16_t> numbers;  // (T, 36, C)
@@ -53,13 +53,13 @@ struct ConvRoom {
 class Conv {
  public:
   Conv() = default;
-  // Keeps its weights in the pool, which must live as long.
+  // Keeps its weights in the pool, which must outlive it.
   Conv(const ConvWeights& weights, FloatPool& pool, Precision precision = Precision::kF32);
 
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
   size_t memory_bytes() const;
-  // Multiplications and additions for a position in its products as they are done here.
+  // Floating-point operations of its products for a position, as computed here.
   double ProductFlops() const;
 
   // A position's result does not depend on the others'. x and y must not overlap.
@@ -80,7 +80,7 @@ class Conv {
   CachedLinear pointwise_;       // 1x1
   const float* taps_ = nullptr;  // 3x3: (panels, 36, C, kTileColumns), in the pool.
   AlignedArray<float> bias_;     // 3x3: (panels * kTileColumns)
-  // kInt8, instead of taps_: whole numbers, and a scale for each column of a tap.
+  // kInt8, instead of taps_: integers, and a scale for each column of a tap.
   int64_t depth_ = 0;                 // C, even.
   const int16_t* numbers_ = nullptr;  // (panels, 36, depth, kTileColumns), in the pool.
   AlignedArray<float> scales_;        // (panels, 36, kTileColumns)

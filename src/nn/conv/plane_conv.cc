@@ -62,14 +62,14 @@ void AddStrip(Pieces pieces, int64_t place, float* to) {
   strip.AddTo(to);
 }
 
-// What the pieces of one square bring to one of its neighbours.
+// Adds the pieces of one square to one of its neighbours.
 void AddStep(Pieces pieces, int64_t place, int64_t row, float* to) {
   int64_t c = 0;
   for (; c + 8 * kLanes <= row; c += 8 * kLanes) AddStrip<8>(pieces, place + c, to + c);
   for (; c < row; c += 2 * kLanes) AddStrip<2>(pieces, place + c, to + c);
 }
 
-// A plane that is more than half full is a full one less the others: never more than 32 pieces.
+// A plane that is more than half full is a full one minus the missing squares: at most 32 pieces.
 bool NearlyFull(uint64_t squares) { return std::popcount(squares) > kSquares / 2; }
 
 }  // namespace
@@ -121,7 +121,7 @@ void PlaneConv::Run(const PlaneInput& x, float* y, std::optional<Activation> act
   }
 }
 
-// The bias, and what full planes come to.
+// The bias and the result of full planes.
 void PlaneConv::AddFull(const PlaneInput& x, Room& room) const {
   float* full = room.full.data();
   for (int64_t kind = 0; kind < kSteps; ++kind) {
@@ -137,9 +137,9 @@ void PlaneConv::AddFull(const PlaneInput& x, Room& room) const {
   }
 }
 
-// Sorts the pieces by squares, then adds each square's to the nine around it.
+// Sorts the pieces by square, then adds each square's to the nine squares around it.
 void PlaneConv::AddPieces(const PlaneInput& x, Room& room) const {
-  std::array<size_t, kSquares + 1> ends{};  // Of each square's pieces; first counts.
+  std::array<size_t, kSquares + 1> ends{};  // Of each square's pieces; at first their numbers.
   const auto for_each = [&](const auto& visit) {
     for (size_t k = 0; k < x.squares.size(); ++k) {
       if (x.values[k] == 0) continue;

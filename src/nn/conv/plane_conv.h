@@ -1,6 +1,6 @@
-// A 3x3 convolution whose inputs are planes over a board, each a set of squares that hold one
-// value: a network's first layer. Few squares of a plane are set, or nearly all, so it adds up
-// weights of what is there, and takes full planes as they come out for a whole board.
+// A network's first layer: a 3x3 convolution whose input planes are sets of squares that hold one
+// value. Planes are sparse or nearly full, so it adds the weights of the set squares only; for a
+// nearly full plane it adds the result of a full one and subtracts the missing squares.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace kibitz::nn {
 
-// One position: planes over the 64 squares, each a set of squares that hold one value, the others
-// 0. Both lists are as long as the network has planes.
+// One position, an entry for each plane: its set squares, and the value that they hold. The other
+// squares are 0.
 struct PlaneInput {
   std::span<const uint64_t> squares;  // Bit 8 * row + column.
   std::span<const float> values;
@@ -24,7 +24,7 @@ struct PlaneInput {
 
 class PlaneConv {
  public:
-  // What a thread needs.
+  // Scratch memory of a thread.
   struct Room {
     struct Piece {
       const float* weights = nullptr;  // Of its plane.
@@ -32,11 +32,11 @@ class PlaneConv {
     };
     std::vector<Piece> pieces;  // Square by square, planes in order.
     AlignedArray<float> sums;   // (100, C): a board with a border.
-    AlignedArray<float> full;   // (9, C): what full planes come to, by the kind of square.
+    AlignedArray<float> full;   // (9, C): the result of full planes, by kind of square.
   };
 
   PlaneConv() = default;
-  // Keeps its weights in the pool, which must live as long.
+  // Keeps its weights in the pool, which must outlive it.
   PlaneConv(const ConvWeights& weights, FloatPool& pool);
 
   int64_t inputs() const { return inputs_; }

@@ -10,8 +10,8 @@
 namespace kibitz::nn {
 namespace {
 
-// Positions that a thread takes through all layers together: what it touches between two layers
-// fills the second cache, and weights come from the third one often enough to keep up.
+// Positions that a thread takes through all layers together: few enough for their activations to
+// fit L2, and enough to make reading the weights from L3 worth it.
 constexpr int64_t kGroup = 6;
 
 void CheckConv(const ConvWeights& conv, int64_t inputs, std::string_view name) {
@@ -20,7 +20,8 @@ void CheckConv(const ConvWeights& conv, int64_t inputs, std::string_view name) {
           conv.inputs * conv.outputs * conv.size * conv.size ||
       static_cast<int64_t>(conv.bias.size()) != conv.outputs) {
     throw Error(
-        "residual network, {}: {} to {} channels, {}x{}, {} weights and {} biases do not fit each "
+        "residual network, {}: {} to {} channels, {}x{}, {} weights and {} biases do not match "
+        "each "
         "other and the {} channels before it; the weights file is damaged or of another kind",
         name, conv.inputs, conv.outputs, conv.size, conv.size, conv.weight.size(), conv.bias.size(),
         inputs);
@@ -32,7 +33,7 @@ void CheckDense(const DenseWeights& dense, int64_t inputs, std::string_view name
       static_cast<int64_t>(dense.weight.size()) != dense.inputs * dense.outputs ||
       static_cast<int64_t>(dense.bias.size()) != dense.outputs) {
     throw Error(
-        "residual network, {}: {} inputs, {} outputs, {} weights and {} biases do not fit each "
+        "residual network, {}: {} inputs, {} outputs, {} weights and {} biases do not match each "
         "other and the {} numbers before it; the weights file is damaged or of another kind",
         name, dense.inputs, dense.outputs, dense.weight.size(), dense.bias.size(), inputs);
   }
@@ -77,7 +78,7 @@ void CheckSizes(const ResidualWeights& weights) {
   CheckDense(weights.value_out, weights.value_hidden.outputs, "value");
 }
 
-// A dense layer over the channels of all squares, with its weights in our order: square by square.
+// A dense layer over the channels of all squares, its weights reordered square by square.
 Linear SquareMajor(const DenseWeights& dense, int64_t channels) {
   const int64_t row = PaddedChannels(channels);
   std::vector<float> weight(static_cast<size_t>(dense.outputs * kSquares * row));
@@ -129,7 +130,7 @@ class Squeeze {
   }
 
  private:
-  // The first and the second half each begin at a whole tile.
+  // Pads the first and the second half to whole tiles.
   static DenseWeights Halves(const DenseWeights& expand) {
     const int64_t channels = expand.outputs / 2;
     const int64_t row = PaddedChannels(channels);
@@ -180,11 +181,11 @@ struct Block {
   std::optional<Squeeze> squeeze;
 };
 
-// What a thread carries its positions through the layers in.
+// Activations and scratch memory of a thread.
 struct Room {
   PlaneConv::Room planes;
   ConvRoom conv;
-  AlignedArray<float> x;       // (P, 64, channels): what blocks add to.
+  AlignedArray<float> x;       // (P, 64, channels): the residual stream.
   AlignedArray<float> inside;  // Within a block or a head.
   AlignedArray<float> out;
 };
@@ -378,7 +379,7 @@ void ResidualNet::Run(Team& team, std::span<const PlaneInput> positions, float* 
   if (parts.policy_dense) {
     parts.policy_boards.Reserve(count * kSquares * PaddedChannels(parts.policy.outputs()));
   }
-  // As many groups for each thread, of equal size.
+  // The same number of groups for each thread, of equal size.
   const int64_t groups = RoundUp((count + kGroup - 1) / kGroup, threads);
   std::atomic<int64_t> next = 0;
   team.Run(threads, [&](int64_t thread) {

@@ -21,11 +21,12 @@
 
 namespace kibitz::nn {
 
-// The mean of each channel over the squares goes through `reduce`, the network's activation and
-// `expand`, which has two outputs for each channel: x becomes sigmoid(first) * x + second.
+// Squeeze-and-excitation. The mean of each channel over the squares goes through `reduce`, the
+// network's activation and `expand`, which has two outputs for each channel: x becomes
+// sigmoid(first) * x + second.
 struct SqueezeWeights {
   DenseWeights reduce;
-  DenseWeights expand;  // First of all channels, then second.
+  DenseWeights expand;  // `first` of all channels, then `second`.
 };
 
 // activation(x + squeeze(second(activation(first(x)))))
@@ -35,22 +36,22 @@ struct ResidualBlockWeights {
   std::optional<SqueezeWeights> squeeze;
 };
 
-// Exactly one of policy_planes and policy_dense is there.
+// Exactly one of policy_planes and policy_dense is set.
 struct ResidualWeights {
   ConvWeights input;
   std::vector<ResidualBlockWeights> blocks;
   Activation activation = Activation::kRelu;
-  ConvWeights policy;                        // With activation; 3x3 or 1x1.
+  ConvWeights policy;                        // 3x3 or 1x1, with activation.
   std::optional<ConvWeights> policy_planes;  // Convolutional head: logits without activation.
-  std::optional<DenseWeights> policy_dense;  // Classical head: of `policy`, channel by channel.
+  std::optional<DenseWeights> policy_dense;  // Classical head: reads `policy`, channel by channel.
   ConvWeights value;                         // 1x1, with activation.
-  DenseWeights value_hidden;                 // Of `value`, channel by channel; with activation.
-  DenseWeights value_out;                    // Without: neither softmax nor tanh.
+  DenseWeights value_hidden;                 // Reads `value`, channel by channel; with activation.
+  DenseWeights value_out;                    // Without activation, softmax or tanh.
 };
 
 class ResidualNet {
  public:
-  // Throws Error where sizes do not fit each other, and for int8 where it would be slower.
+  // Throws Error where sizes do not match, and for int8 where f32 is faster.
   ResidualNet(const ResidualWeights& weights, Precision precision);
   ~ResidualNet();
   ResidualNet(ResidualNet&&) noexcept;
@@ -61,11 +62,11 @@ class ResidualNet {
   int64_t policy_size() const;
   int64_t value_size() const;
   size_t memory_bytes() const;
-  // Multiplications and additions for a position in its large products, for benches.
+  // Floating-point operations of the large products for a position, for benches.
   double ProductFlops() const;
 
-  // policy: (positions, policy_size), value: (positions, value_size). A position's numbers are the
-  // same for any number of threads and any positions beside it. One call at a time.
+  // policy: (positions, policy_size), value: (positions, value_size). A position's
+  // results do not depend on the number of threads or on the other positions. One call at a time.
   void Run(Team& team, std::span<const PlaneInput> positions, float* policy, float* value);
 
  private:

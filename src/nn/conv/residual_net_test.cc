@@ -138,13 +138,13 @@ Answer FastRun(ResidualNet& net, Team& team, const std::vector<RandomPlanes>& po
 // The largest difference as a part of the expected numbers' root mean square.
 double ErrorOf(std::span<const float> found, std::span<const float> expected) {
   EXPECT_EQ(found.size(), expected.size());
-  double most = 0;
+  double max = 0;
   double squares = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
-    most = std::max(most, std::fabs(static_cast<double>(found[i]) - expected[i]));
+    max = std::max(max, std::fabs(static_cast<double>(found[i]) - expected[i]));
     squares += static_cast<double>(expected[i]) * expected[i];
   }
-  return most / std::sqrt(squares / static_cast<double>(expected.size()));
+  return max / std::sqrt(squares / static_cast<double>(expected.size()));
 }
 
 std::vector<RandomPlanes> DrawPositions(int64_t planes, int count) {

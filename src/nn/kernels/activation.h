@@ -1,5 +1,5 @@
-// What convolutional networks apply to their layers' outputs. Channels of a square lie side by
-// side, padded to whole tiles of products.
+// The activations of convolutional networks, and the padding of their channels: a square's channels
+// lie side by side, rounded up to whole tiles of a product (gemm_tile.h).
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace kibitz::nn {
 
 enum class Activation : uint8_t { kRelu, kMish };
 
-// Floats between one square's channels and the next one's.
+// Floats from one square's channels to the next square's.
 constexpr int64_t PaddedChannels(int64_t channels) { return RoundUp(channels, kTileColumns); }
 
 inline Lanes Relu(Lanes x) { return Larger(x, Lanes{}); }
 
 // x tanh(ln(1 + e^x))
 inline Lanes Mish(Lanes x) {
-  // With n = e^x (e^x + 2) that is x n / (n + 2); from 20 on it is x.
+  // With n = e^x (e^x + 2) that is x n / (n + 2); above 20 it is x.
   const Lanes max = Spread(20.0F);
   const Lanes e = Exp(x < max ? x : max);
   const Lanes n = e * (e + 2.0F);
@@ -32,7 +32,7 @@ inline Lanes Apply(std::optional<Activation> activation, Lanes x) {
   return *activation == Activation::kRelu ? Relu(x) : Mish(x);
 }
 
-// body(function) with the activation as a function that it can inline.
+// Calls body(function) with the activation as a function that the compiler can inline.
 template <typename Body>
 inline void WithActivation(std::optional<Activation> activation, const Body& body) {
   if (!activation) return body([](Lanes x) { return x; });

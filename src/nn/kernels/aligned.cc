@@ -13,13 +13,13 @@ void PreferLargePages([[maybe_unused]] void* block, [[maybe_unused]] size_t byte
   const size_t before = beyond == 0 ? 0 : kLargePage - beyond;
   if (bytes < before + kLargePage) return;
   const size_t whole = (bytes - before) / kLargePage * kLargePage;
-  // A wish: where it is not heard, nothing is lost but speed.
+  // Only advice: a kernel that ignores it costs speed, nothing else.
   madvise(static_cast<char*>(block) + before, whole, MADV_HUGEPAGE);
 #endif
 }
 
 float* FloatPool::Take(int64_t size) {
-  constexpr int64_t kBlock = 4 << 20;  // 16 MB, of which only what is used is real.
+  constexpr int64_t kBlock = 4 << 20;  // 16 MB; unused pages take no memory.
   constexpr int64_t kLine = kCacheLine / sizeof(float);
   const int64_t whole = RoundUp(size, kLine);
   if (blocks_.empty() || used_ + whole > blocks_.back().size()) {

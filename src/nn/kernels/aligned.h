@@ -1,4 +1,6 @@
-// Memory for numbers, at the start of a cache line.
+// Arrays aligned to cache lines.
+//
+//   AlignedArray<float> x(1024);    // 1024 zeros.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +18,11 @@ inline constexpr size_t kCacheLine = 64;
 
 constexpr int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
-// For what is read from end to end, again and again: large pages where the system has them, so that
-// the way to memory is looked up seldom. Blocks of a few megabytes at least.
+// Asks for huge pages where the system has them: fewer TLB misses on weights that are read from end
+// to end again and again. Does nothing for blocks below a few megabytes.
 void PreferLargePages(void* block, size_t bytes);
 
-// Room for `size` numbers, all zero at first; pages that are never touched cost nothing.
+// `size` numbers, zero at first; pages that are never touched take no memory.
 template <typename T>
 class AlignedArray {
   static_assert(std::is_trivial_v<T>);
@@ -29,13 +31,13 @@ class AlignedArray {
   AlignedArray() = default;
   explicit AlignedArray(int64_t size) : size_(size) {
     if (size == 0) return;
-    // calloc gives fresh pages without writing them; the line's start is found behind its own.
+    // calloc returns fresh pages without writing them; the alignment is ours.
     block_.reset(std::calloc(static_cast<size_t>(size) * sizeof(T) + kCacheLine, 1));
     if (!block_) throw std::bad_alloc();
     const auto beyond = reinterpret_cast<uintptr_t>(block_.get()) % kCacheLine;
     data_ = reinterpret_cast<T*>(static_cast<char*>(block_.get()) + (kCacheLine - beyond));
   }
-  // The same in large pages.
+  // The same in huge pages.
   static AlignedArray InLargePages(int64_t size) {
     AlignedArray array(size);
     PreferLargePages(array.block_.get(), static_cast<size_t>(size) * sizeof(T));
@@ -55,7 +57,7 @@ class AlignedArray {
   T& operator[](int64_t i) { return data_[i]; }
   const T& operator[](int64_t i) const { return data_[i]; }
 
-  // At least `size` numbers, of any content.
+  // Makes room for at least `size` numbers; their content is undefined afterwards.
   void Reserve(int64_t size) {
     if (size > size_) *this = AlignedArray(size);
   }
@@ -69,16 +71,16 @@ class AlignedArray {
   int64_t size_ = 0;
 };
 
-// Many arrays in common large pages: the weights of a network's layers, each too small for a page
+// Many arrays that share huge pages: the weights of a network's layers, each too small for a page
 // of its own.
 class FloatPool {
  public:
-  // `size` zeros at the start of a cache line; they live as long as the pool.
+  // `size` zeros, aligned to a cache line; they live as long as the pool.
   float* Take(int64_t size);
 
  private:
   std::vector<AlignedArray<float>> blocks_;
-  int64_t used_ = 0;  // Of the last block.
+  int64_t used_ = 0;  // Numbers of the last block.
 };
 
 }  // namespace kibitz::nn

@@ -1,5 +1,4 @@
-// gelu(x) = x/2 (1 + erf(x / sqrt 2)), a few numbers at a time; to 3e-7 times |x| + 1 of the exact
-// function.
+// gelu(x) = x/2 (1 + erf(x / sqrt 2)), a vector at a time, with an error below 3e-7 (|x| + 1).
 #pragma once
 
 #include <algorithm>
@@ -9,8 +8,7 @@
 
 namespace kibitz::nn {
 
-// Of 1 - erf(z) what stands before e^(-z^2), for z >= 0. Abramowitz and Stegun, 7.1.26: erf to
-// 1.5e-7.
+// (1 - erf(z)) e^(z^2) for z >= 0. Abramowitz and Stegun, 7.1.26: erf to 1.5e-7.
 inline Lanes ErfTail(Lanes z) {
   const Lanes t = 1.0F / (1.0F + 0.3275911F * z);
   Lanes poly = t * 1.061405429F - 1.453152027F;
@@ -26,7 +24,7 @@ inline Lanes Gelu(Lanes x) {
   return 0.5F * x * (x < 0.0F ? tail : 2.0F - tail);
 }
 
-// gelu's slope: 1/2 (1 + erf(x / sqrt 2)) + x e^(-x^2 / 2) / sqrt(2 pi).
+// The derivative of gelu: 1/2 (1 + erf(x / sqrt 2)) + x e^(-x^2 / 2) / sqrt(2 pi).
 inline Lanes GeluSlope(Lanes x) {
   const Lanes z = (x < 0.0F ? -x : x) * 0.70710678118654752F;
   const Lanes bell = Exp(-z * z);

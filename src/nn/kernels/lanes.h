@@ -1,5 +1,4 @@
-// A few floats at a time, in the compilers' portable vector types (no intrinsics): what the fused
-// functions compute with.
+// SIMD vectors of floats in the compilers' portable vector types, without intrinsics.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +14,13 @@ inline constexpr int64_t kLanes = 8;
 inline constexpr int64_t kLanes = 4;
 #endif
 
-// Both may lie at any float's address.
+// Both need only a float's alignment.
 typedef float Lanes __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 typedef int32_t IntLanes __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
 inline Lanes Load(const float* from) { return *reinterpret_cast<const Lanes*>(from); }
 inline void Store(float* to, Lanes value) { *reinterpret_cast<Lanes*>(to) = value; }
-inline Lanes Spread(float value) { return value - Lanes{}; }  // Subtracting 0 changes nothing.
+inline Lanes Spread(float value) { return value - Lanes{}; }  // x - 0 is x, also for -0.
 inline Lanes Larger(Lanes a, Lanes b) { return a > b ? a : b; }
 
 // (1, 0, 3, 2, ...)

@@ -13,9 +13,9 @@
 namespace kibitz::nn {
 namespace {
 
-// Inputs of a panel that stay in the first cache while rows pass by.
+// Depth of the slice of a panel that stays in L1 while rows pass.
 constexpr int64_t kDepth = 128;
-// Rows and panels of one piece of work.
+// Rows and panels of one task.
 constexpr int64_t kBlockRows = 144;
 constexpr int64_t kBlockPanels = 4;
 static_assert(kBlockRows % kTileRows == 0 && kBlockRows % kInt8Rows == 0 && kBlockPanels % 2 == 0);
@@ -26,8 +26,8 @@ constexpr int64_t ColumnsOf(Precision precision) {
 constexpr int64_t kMaxColumns = std::max(kTileColumns, kInt8Columns);
 static_assert(kInt8Columns % kLanes == 0);
 
-// Below this many inputs a product is cheap, and the rounding of 7-bit activations is all that int8
-// could be blamed for: they get a second plane.
+// Below this many inputs a product is cheap, and rounding activations to 7 bits is its main error:
+// they get a second plane.
 constexpr int64_t kOnePlaneFrom = 512;
 
 constexpr int64_t DivideUp(int64_t value, int64_t step) { return (value + step - 1) / step; }
@@ -36,28 +36,28 @@ int64_t TileRowsOf(Precision precision) {
   return precision == Precision::kF32 ? kTileRows : kInt8Rows;
 }
 
-// The largest size of any number.
+// The largest magnitude.
 float LargestOf(std::span<const float> numbers) {
   const auto count = static_cast<int64_t>(numbers.size());
-  Lanes most{};
+  Lanes max{};
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     const Lanes x = Load(numbers.data() + i);
-    most = Larger(most, Larger(x, -x));
+    max = Larger(max, Larger(x, -x));
   }
   float largest = 0;
-  for (int64_t lane = 0; lane < kLanes; ++lane) largest = std::max(largest, most[lane]);
+  for (int64_t lane = 0; lane < kLanes; ++lane) largest = std::max(largest, max[lane]);
   for (float x : numbers.subspan(static_cast<size_t>(i))) largest = std::max(largest, std::fabs(x));
   return largest;
 }
 
 int Rounded(float x) { return static_cast<int>(std::lrintf(x)); }
 
-// Asks for the weights that are needed next, a part with each tile of rows, so that they come while
-// these are used. Only a hint: it may point behind the end.
-inline void FetchAhead(const void* next, int64_t bytes, int64_t rows, int64_t row,
-                       int64_t tile_rows) {
-  if (rows <= tile_rows) return;  // Weights are used once and flow by themselves.
+// Prefetches the next weights, a part with each tile of rows, so that they arrive while these are
+// used. Only a hint: it may point past the end.
+inline void Prefetch(const void* next, int64_t bytes, int64_t rows, int64_t row,
+                     int64_t tile_rows) {
+  if (rows <= tile_rows) return;  // Weights are read once, in order.
   constexpr auto kLine = static_cast<int64_t>(kCacheLine);
   const int64_t part = RoundUp(bytes * tile_rows / rows, kLine);
   const char* from = static_cast<const char*>(next) + row / tile_rows * part;
@@ -86,7 +86,7 @@ void PackedRows::Pack(Team& team, int64_t rows, const Linear& linear,
   const auto pack = [&](int64_t tile) {
     floats ? PackFloats(tile, make_row) : PackInt8(tile, make_row);
   };
-  if (tiles <= 2) {  // Not worth waking anyone.
+  if (tiles <= 2) {  // Not worth waking the team.
     for (int64_t tile = 0; tile < tiles; ++tile) pack(tile);
   } else {
     team.Run(tiles, pack);
@@ -108,7 +108,8 @@ void PackedRows::PackFloats(int64_t tile, const std::function<void(int64_t, floa
 
 namespace {
 
-// Rounds kInt8Group numbers to 7 bits; returns their scale. With `rest`, leaves what is lost.
+// Rounds kInt8Group numbers to 7 bits; returns their scale. With `rest`, leaves the rounding errors
+// in `numbers`.
 float Quantise(float* numbers, int64_t row, uint8_t* out, bool rest) {
   const float largest = LargestOf({numbers, kInt8Group});
   const float scale = largest / kInt8Max;
@@ -235,8 +236,8 @@ void Linear::Run(Team& team, const PackedRows& x, const RowsOut& y) const {
   });
 }
 
-// Panels go two at a time where that costs nothing: their sums then stay in the first cache until
-// they are written. Of deep float products all of a block's go together, as they share the rows.
+// Panels go two at a time where that costs nothing: their sums stay in L1 until they are written.
+// In deep float products all panels of a block go together, because they share the rows.
 void Linear::RunBlock(const PackedRows& x, const Block& block, const RowsOut& y) const {
   alignas(kCacheLine) std::array<float, kBlockPanels * kBlockRows * kMaxColumns> c;
   const bool floats = precision_ == Precision::kF32;
@@ -251,7 +252,7 @@ void Linear::RunBlock(const PackedRows& x, const Block& block, const RowsOut& y)
   }
 }
 
-// Few rows: one panel's sums would wait for each other, so several panels go side by side.
+// With few rows, the sums of one panel wait for each other, so several panels go side by side.
 template <int64_t kRows, int64_t kPanels>
 struct PanelSums {
   TileSums<kRows> own;
@@ -288,8 +289,7 @@ void Linear::MultiplyFloats(const PackedRows& x, const Block& block, float* c) c
       const float* b = floats_.data() + ((block.first_panel + p) * inputs_ + k) * kTileColumns;
       for (int64_t row = 0; row < block.rows; row += kTileRows) {
         const float* a = x.floats_.data() + (block.first_row + row) * inputs_ + k * kTileRows;
-        FetchAhead(b + inputs_ * kTileColumns, depth * kTileColumns * 4, block.rows, row,
-                   kTileRows);
+        Prefetch(b + inputs_ * kTileColumns, depth * kTileColumns * 4, block.rows, row, kTileRows);
         GemmTile({.a = {.data = a, .row = 1, .column = kTileRows},
                   .b = b,
                   .b_row = kTileColumns,
@@ -321,7 +321,7 @@ void Linear::MultiplyInt8(const PackedRows& x, const Block& block, float* c) con
                          .scales = scales_.data() + groups * kInt8Columns,
                          .zeros = zeros_.data() + groups * kInt8Columns};
     for (int64_t row = 0; row < block.rows; row += kInt8Rows) {
-      FetchAhead(b.numbers + panel_bytes, panel_bytes, block.rows, row, kInt8Rows);
+      Prefetch(b.numbers + panel_bytes, panel_bytes, block.rows, row, kInt8Rows);
       const int64_t tile_groups = (block.first_row + row) / kInt8Rows * x.groups_;
       Int8GemmTile({.a = {.numbers = x.numbers_.data() + tile_groups * kInt8RowGroupBytes,
                           .scales = x.scales_.data() + tile_groups * kInt8Rows},
@@ -334,7 +334,7 @@ void Linear::MultiplyInt8(const PackedRows& x, const Block& block, float* c) con
   }
 }
 
-// One row of a panel, from `c` to `to`. `width` is the number of columns that are there.
+// One row of a panel, from `c` to `to`; `width` columns of it exist.
 void Linear::WriteRow(const float* c, int64_t panel, int64_t width, Finish finish,
                       float* to) const {
   const bool whole = width == columns_;

@@ -1,13 +1,14 @@
-// y = W x + b for many rows at once, with weights packed once into the order in which they are
-// used. Letters: R rows, K inputs, N outputs.
+// A linear layer, y = W x + b: weights are packed once into the order in which the product reads
+// them, and a team of threads shares the work. cached_linear.h is for few rows and one thread.
+// Letters: R rows, K inputs, N outputs.
 //
 //   const Linear linear({.weight = w, .outputs = n, .inputs = k}, Precision::kF32);
 //   PackedRows x;
 //   x.Pack(team, rows, linear, [&](int64_t row, float* out) { ... });    // (R, K)
 //   linear.Run(team, x, {.to = y, .row = n});                            // (R, N)
 //
-// A result does not depend on the number of threads; in f32 a row's does not depend on the other
-// rows either.
+// Results do not depend on the number of threads; in f32 a row's result does not depend on the
+// other rows either.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +22,17 @@
 namespace kibitz::nn {
 
 struct LinearWeights {
-  std::span<const float> weight = {};  // (N, K), rows one after another.
+  std::span<const float> weight = {};  // (N, K), row-major.
   int64_t outputs = 0;                 // N
   int64_t inputs = 0;                  // K
   std::span<const float> bias = {};    // (N), or none.
-  // int8: round the inputs once, also where there are few of them; else those get a second plane.
+  // int8: never a second plane of activations, which layers with few inputs otherwise get.
   bool coarse = false;
 };
 
 enum class Finish : uint8_t {
   kStore,
-  kAdd,     // To what is there.
+  kAdd,     // y += W x + b.
   kSwiGlu,  // Weights from InterleaveSwiGlu; stores silu(gate) * up, half as many columns.
 };
 
@@ -43,7 +44,7 @@ struct RowsOut {
 
 class Linear;
 
-// Inputs of a product, in the order in which it reads them.
+// Input rows, packed in the order in which the product reads them.
 class PackedRows {
  public:
   // `make_row` writes the K numbers of a row; it is called from the team's threads.
@@ -105,7 +106,7 @@ class Linear {
   AlignedArray<float> bias_;      // (panels * columns), or empty.
 };
 
-// The weights of a SwiGLU's gate and up products, panel by panel in turn. Both: (hidden, K).
+// The weights of a SwiGLU's gate and up projections, their panels in turn. Both: (hidden, K).
 AlignedArray<float> InterleaveSwiGlu(std::span<const float> gate, std::span<const float> up,
                                      int64_t hidden, int64_t inputs, Precision precision);
 // Outputs of the interleaved weights: twice `hidden`, rounded up to whole panels.

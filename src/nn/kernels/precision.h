@@ -1,4 +1,4 @@
-// How weights are kept and multiplied.
+// The number formats of weights and their products.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace kibitz::nn {
 
 enum class Precision : uint8_t {
   kF32,
-  // Weights in 8 bits with scales (16 in convolutions); activations are quantised as they come.
+  // Weights in 8 bits with scales (16 in convolutions); activations are quantised on the fly.
   kInt8,
 };
 

@@ -6,7 +6,7 @@
 namespace kibitz::nn {
 namespace {
 
-// The number of no round.
+// Never the number of a round.
 constexpr uint32_t kEnd = 0xffffffff;
 
 }  // namespace
@@ -51,8 +51,8 @@ void Team::Run(int64_t count, const std::function<void(int64_t)>& task) {
   ended_.Await([&] { return unfinished_.load(std::memory_order_acquire) == 0; });
 }
 
-// Whoever holds a task keeps Run from returning. Whoever comes late finds another round or no open
-// task: both are in one number, so that it cannot mix two rounds.
+// Run does not return while a worker holds a task. A late worker finds another round or no open
+// task: both are in one atomic, so it cannot mix two rounds.
 void Team::TakeTasks(uint32_t round) {
   uint64_t open = open_.load(std::memory_order_acquire);
   while (open >> 32 == round && (open & 0xffffffff) != 0) {

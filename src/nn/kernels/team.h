@@ -1,6 +1,5 @@
-// Threads that work together on one thing after another, quickly: between two calls they wait
-// awake for a moment before they sleep, as a network's layers follow each other within
-// microseconds.
+// A thread pool with little latency for a network's layers, which follow each other within
+// microseconds: between two calls its threads spin for a moment before they sleep.
 //
 //   Team team(4);
 //   team.Run(tasks.size(), [&](int64_t i) { Do(tasks[i]); });
@@ -16,13 +15,13 @@
 
 namespace kibitz::nn {
 
-// Waiting for a change, awake for a moment and then asleep.
+// Waits for a condition: spins for a moment, then sleeps.
 class Signal {
  public:
-  // Until changed() holds.
+  // Returns when changed() holds.
   template <typename Changed>
   void Await(Changed changed) {
-    for (int look = 0; look < kLooks; ++look) {
+    for (int spin = 0; spin < kSpins; ++spin) {
       if (changed()) return;
       Relax();
     }
@@ -31,12 +30,12 @@ class Signal {
     wake_.wait(lock, changed);
     sleepers_.fetch_sub(1, std::memory_order_relaxed);
   }
-  // To be called after the change. Whoever is about to sleep has said so before it looks for the
-  // last time: either it sees the change, or it is seen here.
+  // To be called after the change. A waiter counts itself as a sleeper before its last check, so
+  // either it sees the change, or Notify sees it.
   void Notify();
 
  private:
-  static constexpr int kLooks = 4000;  // Some tens of microseconds.
+  static constexpr int kSpins = 4000;  // Some tens of microseconds.
   static void Relax();
 
   std::mutex mutex_;
@@ -46,7 +45,7 @@ class Signal {
 
 class Team {
  public:
-  // `threads` counts the caller's own; 0: one for each core.
+  // `threads` includes the caller's; 0: one for each core.
   explicit Team(int threads = 0);
   ~Team();
   Team(const Team&) = delete;
@@ -55,7 +54,7 @@ class Team {
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Calls task(i) for every i below count, in any order, and waits. One call at a time; tasks do
-  // not throw and do not call Run. A worker that is late does not hold the others up.
+  // not throw and do not call Run. A late worker delays nobody.
   void Run(int64_t count, const std::function<void(int64_t)>& task);
 
  private:
@@ -67,7 +66,7 @@ class Team {
   std::atomic<const std::function<void(int64_t)>*> task_ = nullptr;
   uint32_t rounds_ = 0;                              // Calls so far.
   alignas(64) std::atomic<uint64_t> open_ = 0;       // Round << 32 | tasks not taken yet.
-  alignas(64) std::atomic<uint32_t> round_ = 0;      // What workers wait for; kEnd: leave.
+  alignas(64) std::atomic<uint32_t> round_ = 0;      // Workers wait for it to change; kEnd: exit.
   alignas(64) std::atomic<int64_t> unfinished_ = 0;  // Tasks of this round.
   Signal started_;
   Signal ended_;

@@ -10,11 +10,11 @@
 namespace kibitz::nn {
 namespace {
 
-// Rows whose scores are in memory at one time: a multiple of kTileRows.
+// Rows whose scores are in memory at a time: a multiple of kTileRows.
 constexpr int64_t kChunkRows = 24;
 
-// Turns the first `seen` scores into weights that sum to 1 and the others into 0. `size` is a
-// multiple of kLanes; scores behind `seen` may be anything.
+// softmax(scale * scores) over the first `seen` scores, in place; the others, which may hold
+// anything, become 0. `size` is a multiple of kLanes.
 void Softmax(float* scores, int64_t seen, int64_t size, float scale) {
   std::fill(scores + seen, scores + size, -std::numeric_limits<float>::infinity());
   Lanes largest = Load(scores);
@@ -97,40 +97,29 @@ std::vector<Attention::Chunk> Attention::ChunksOf(std::span<const int64_t> rows)
   return chunks;
 }
 
-struct Attention::Request {
-  int64_t layer;
-  std::span<const int64_t> rows;
-  const float* queries;
-  int64_t stride;
-  float* out;
-};
-
-void Attention::Run(Team& team, int64_t layer, std::span<const int64_t> rows, const float* queries,
-                    int64_t stride, float* out) const {
-  const std::vector<Chunk> chunks = ChunksOf(rows);
-  const Request request = {
-      .layer = layer, .rows = rows, .queries = queries, .stride = stride, .out = out};
+void Attention::Run(Team& team, const AttentionQueries& asked) const {
+  const std::vector<Chunk> chunks = ChunksOf(asked.rows);
   team.Run(static_cast<int64_t>(chunks.size()) * heads_, [&](int64_t i) {
-    RunChunk(request, chunks[static_cast<size_t>(i / heads_)], i % heads_);
+    RunChunk(asked, chunks[static_cast<size_t>(i / heads_)], i % heads_);
   });
 }
 
-void Attention::RunChunk(const Request& request, const Chunk& chunk, int64_t head) const {
+void Attention::RunChunk(const AttentionQueries& asked, const Chunk& chunk, int64_t head) const {
   const int64_t keys = RoundUp(chunk.seen, kTileColumns);
   thread_local AlignedArray<float> scratch;
   scratch.Reserve(kChunkRows * keys + kTileRows * kTileColumns);
   float* scores = scratch.data();            // (kChunkRows, keys)
   float* tile = scores + kChunkRows * keys;  // (kTileRows, kTileColumns)
   const auto place_of = [&](int64_t row) -> const Place& {
-    return places_[static_cast<size_t>(request.rows[static_cast<size_t>(chunk.first + row)])];
+    return places_[static_cast<size_t>(asked.rows[static_cast<size_t>(chunk.first + row)])];
   };
   KvCache& cache = *place_of(0).cache;
 
-  const float* queries = request.queries + chunk.first * request.stride + head * head_width_;
-  const float* key = cache.Keys(request.layer, head);
+  const float* queries = asked.queries + chunk.first * asked.stride + head * head_width_;
+  const float* key = cache.Keys(asked.layer, head);
   for (int64_t k = 0; k < keys; k += kTileColumns, key += kTileColumns * head_width_) {
     for (int64_t row = 0; row < chunk.count; row += kTileRows) {
-      GemmTile({.a = {.data = queries + row * request.stride, .row = request.stride},
+      GemmTile({.a = {.data = queries + row * asked.stride, .row = asked.stride},
                 .b = key,
                 .b_row = kTileColumns,
                 .c = scores + row * keys + k,
@@ -146,8 +135,8 @@ void Attention::RunChunk(const Request& request, const Chunk& chunk, int64_t hea
   }
 
   const int64_t padded = RoundUp(head_width_, kTileColumns);
-  const float* values = cache.Values(request.layer, head);
-  float* out = request.out + chunk.first * heads_ * head_width_ + head * head_width_;
+  const float* values = cache.Values(asked.layer, head);
+  float* out = asked.out + chunk.first * heads_ * head_width_ + head * head_width_;
   for (int64_t e = 0; e < head_width_; e += kTileColumns) {
     const int64_t width = std::min(kTileColumns, head_width_ - e);
     for (int64_t row = 0; row < chunk.count; row += kTileRows) {

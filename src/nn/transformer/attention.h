@@ -1,11 +1,14 @@
-// Attention of new tokens to all before them, whose keys and values are kept. Letters: H heads, E
-// numbers of a head, T positions.
+// Attention with KV caches: new tokens attend to all tokens before them. Letters: H heads, E width
+// of a head, T positions.
 //
 //   KvCache cache({.layers = 12, .heads = 16, .head_width = 64, .positions = 1024});
-//   const Segment segments[] = {{.cache = &cache, .first = 0, .rows = 68, .block = true}};
-//   Attention attention(segments, 16, 64);                   // Once a pass ...
-//   attention.Remember(layer, rows, keys, values);          // ... and for each layer.
-//   attention.Run(team, layer, queries, out);
+//   const Segment segments[] = {{.cache = &cache, .first = 0, .rows = 2, .block = true}};
+//   const Attention attention(segments, 16, 64);             // Once a pass; then for each layer:
+//   attention.Remember(layer, 0, keys, values);              // Every row,
+//   attention.Remember(layer, 1, keys + 1024, values + 1024);
+//   const int64_t rows[] = {1};                              // and what is wanted.
+//   attention.Run(team, {.layer = layer, .rows = rows, .queries = queries, .stride = 1024,
+//                        .out = out});
 #pragma once
 
 #include <cstdint>
@@ -24,14 +27,13 @@ struct CacheSizes {
   int64_t positions = 0;
 };
 
-// The keys and values of one stream of tokens, for every layer. What is behind a position may be
-// written again: whoever uses it says how far it is valid.
+// The keys and values of one stream of tokens, for every layer. Positions may be overwritten: the
+// caller knows how many are valid.
 class KvCache {
  public:
   explicit KvCache(const CacheSizes& sizes);
 
   const CacheSizes& sizes() const { return sizes_; }
-  // Bytes for each position.
   static size_t BytesPerPosition(const CacheSizes& sizes);
 
   // Keys lie in panels of kTileColumns positions: (panels, E, kTileColumns).
@@ -47,12 +49,21 @@ class KvCache {
   AlignedArray<float> values_;
 };
 
-// Tokens that follow each other in one stream.
+// Consecutive tokens of one stream.
 struct Segment {
   KvCache* cache = nullptr;
-  int64_t first = 0;   // Position of the first.
-  int64_t rows = 0;    // How many.
-  bool block = false;  // They see each other both ways; else each sees up to itself.
+  int64_t first = 0;   // Position of the first token.
+  int64_t rows = 0;    // Number of tokens.
+  bool block = false;  // Bidirectional among themselves; else causal.
+};
+
+// What one layer asks for.
+struct AttentionQueries {
+  int64_t layer = 0;
+  std::span<const int64_t> rows = {};  // Of the pass, ascending.
+  const float* queries = nullptr;      // (number of `rows`, H, E), rows `stride` apart.
+  int64_t stride = 0;
+  float* out = nullptr;  // (number of `rows`, H, E)
 };
 
 class Attention {
@@ -67,26 +78,23 @@ class Attention {
   // Stores the keys and values of a row, (H, E) each.
   void Remember(int64_t layer, int64_t row, const float* keys, const float* values) const;
 
-  // softmax(q k / sqrt(E)) v for some rows of the pass, in ascending order; all must be remembered.
-  // queries and out: (number of `rows`, H, E), rows `stride` apart in queries.
-  void Run(Team& team, int64_t layer, std::span<const int64_t> rows, const float* queries,
-           int64_t stride, float* out) const;
+  // out = softmax(q k / sqrt(E)) v. All rows of the pass must be remembered.
+  void Run(Team& team, const AttentionQueries& asked) const;
 
  private:
   struct Place {
     KvCache* cache = nullptr;
     int64_t position = 0;
-    int64_t seen = 0;  // Positions 0 to seen - 1 of its stream.
+    int64_t seen = 0;  // It attends to positions 0 to seen - 1 of its stream.
   };
-  // Some of the rows asked for, of one stream.
+  // Consecutive wanted rows of one stream.
   struct Chunk {
     int64_t first = 0;
     int64_t count = 0;
-    int64_t seen = 0;  // The most of its rows.
+    int64_t seen = 0;  // Max over its rows.
   };
   std::vector<Chunk> ChunksOf(std::span<const int64_t> rows) const;
-  struct Request;
-  void RunChunk(const Request& request, const Chunk& chunk, int64_t head) const;
+  void RunChunk(const AttentionQueries& asked, const Chunk& chunk, int64_t head) const;
 
   int64_t heads_;
   int64_t head_width_;

@@ -96,7 +96,11 @@ TEST(AttentionTest, StreamsGrowAreCutAndGrowAgain) {
         }
       }
       std::vector<float> out(expected.size());
-      attention.Run(team, kLayer, rows, queries.data(), kHeads * width, out.data());
+      attention.Run(team, {.layer = kLayer,
+                           .rows = rows,
+                           .queries = queries.data(),
+                           .stride = kHeads * width,
+                           .out = out.data()});
       for (size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], expected[i], 2e-5) << i;
     }
   }

@@ -1,6 +1,6 @@
-// Attention within a short block of rows that all see each other, one head at a time: what a
-// network over the sixteen cells of a board needs, for play and for training. Letters: S rows of
-// the block, E head width.
+// Attention within a short block of rows that all attend to each other, one head at a time, as in a
+// network over the sixteen cells of a board. Play and training use it. Letters: S rows of the
+// block, E width of a head.
 #pragma once
 
 #include <algorithm>
@@ -44,9 +44,8 @@ inline void SoftmaxRow(float* row, int64_t size, float scale) {
 struct BlockHead {
   const float* q = nullptr;  // (S, E), rows q_row apart.
   int64_t q_row = 0;
-  const float* k_transposed =
-      nullptr;               // (E, S): TransposeInto of the keys, for all heads that share it.
-  const float* v = nullptr;  // (S, E), rows v_row apart.
+  const float* k_transposed = nullptr;  // (E, S): TransposeInto of the keys.
+  const float* v = nullptr;             // (S, E), rows v_row apart.
   int64_t v_row = 0;
   float* out = nullptr;  // (S, E), rows out_row apart.
   int64_t out_row = 0;

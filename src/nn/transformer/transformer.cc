@@ -109,8 +109,8 @@ double Transformer::ProductFlops(int64_t rows, int64_t wanted) const {
 struct Transformer::Rows {
   const Attention* attention;
   float* x;                       // (R, D): the residual stream of `active`.
-  std::vector<int64_t> active;    // Rows of the pass that are still carried on.
-  std::span<const int64_t> next;  // Those to carry behind this layer.
+  std::vector<int64_t> active;    // Rows of the pass still computed.
+  std::span<const int64_t> next;  // Those still needed after this layer.
   const std::stop_token& stop;
 };
 
@@ -146,7 +146,7 @@ void Transformer::Attend(Team& team, int64_t index, Rows& rows) {
     attention.Remember(index, of_pass, qkv + width, qkv + 2 * width);
   });
   if (rows.next.size() < rows.active.size()) {
-    // Behind the last layer only some rows are asked for: the others have left their keys and
+    // After the last layer only the wanted rows are needed; the others have stored their keys and
     // values.
     for (size_t i = 0; i < rows.next.size(); ++i) {
       const int64_t from = rows.next[i];
@@ -156,7 +156,11 @@ void Transformer::Attend(Team& team, int64_t index, Rows& rows) {
     }
     rows.active.assign(rows.next.begin(), rows.next.end());
   }
-  attention.Run(team, index, rows.active, qkv_.data(), 3 * width, mixed_.data());
+  attention.Run(team, {.layer = index,
+                       .rows = rows.active,
+                       .queries = qkv_.data(),
+                       .stride = 3 * width,
+                       .out = mixed_.data()});
   packed_.Pack(
       team, static_cast<int64_t>(rows.active.size()), layer.output,
       [&](int64_t row, float* out) { std::copy_n(mixed_.data() + row * width, width, out); });

@@ -1,9 +1,9 @@
-// A stack of transformer layers as a player runs it: rows of many streams in one product, each
-// attending to its own cache. Pre-norm, rotary positions, SwiGLU. Letters: R rows, D width, H
+// A stack of transformer layers for inference: rows of many streams share each product, and each
+// attends to its own KV cache. Pre-norm, rotary positions, SwiGLU. Letters: R rows, D width, H
 // heads, E = D / H, F hidden width.
 //
 //   Transformer net(sizes, precision);
-//   net.AddLayer(weights);                                   // Layer by layer, packed at once.
+//   net.AddLayer(weights);                                   // Layer by layer; packed here.
 //   net.SetFinalNorm(scale);
 //   net.Run(team, {.segments = segments, .wanted = {67}}, x, hidden, stop);
 #pragma once
@@ -39,7 +39,7 @@ struct LayerWeights {
 
 struct Pass {
   std::vector<Segment> segments;
-  std::vector<int64_t> wanted;  // Rows whose result is asked for, ascending.
+  std::vector<int64_t> wanted;  // Rows whose hidden state is wanted, ascending.
 };
 
 // x / sqrt(mean(x^2) + epsilon) * scale
@@ -54,12 +54,12 @@ class Transformer {
   const TransformerSizes& sizes() const { return sizes_; }
   CacheSizes CacheFor(int64_t positions) const;
   size_t memory_bytes() const;
-  // Multiplications and additions of a pass in the layers' matrix products, for benches.
+  // Floating-point operations of a pass in the layers' matrix products, for benches.
   double ProductFlops(int64_t rows, int64_t wanted) const;
 
-  // x: (R, D), the embedded tokens; used up. hidden: (wanted, D), behind the final norm. Stores
-  // keys and values of all rows. Returns false when stopped: then all are undefined, the caches
-  // from the pass's first positions on. One call at a time.
+  // x: (R, D), the embedded tokens; overwritten. hidden: (wanted, D), after the final norm. Stores
+  // keys and values of all rows. Returns false when stopped: then x, hidden and the caches from the
+  // pass's first positions on are undefined. One call at a time.
   bool Run(Team& team, const Pass& pass, float* x, float* hidden, const std::stop_token& stop = {});
 
  private:
@@ -72,7 +72,7 @@ class Transformer {
     Linear down;
   };
   struct Rows;  // What a pass carries from layer to layer.
-  // The two halves of a layer. They look at the stop between their products and then return early.
+  // The two halves of a layer. They check the stop token between products and return early.
   void Attend(Team& team, int64_t layer, Rows& rows);
   void FeedForward(Team& team, const Layer& layer, Rows& rows);
   void Rotate(float* x, int64_t position) const;
@@ -83,7 +83,7 @@ class Transformer {
   std::vector<float> final_norm_;
   AlignedArray<float> cosine_;  // (positions, E / 2)
   AlignedArray<float> sine_;
-  // Between products; only grow.
+  // Scratch between products; only grows.
   PackedRows packed_;
   AlignedArray<float> qkv_;
   AlignedArray<float> mixed_;

@@ -26,8 +26,8 @@ using std::chrono::milliseconds;
 constexpr size_t kRemembered = 8;
 constexpr size_t kRememberedBytes = 200;  // Of each line.
 
-// A write to a program that has ended must be an error, not a signal that ends us. The signal is
-// blocked for this thread only, and taken away where the write made one.
+// A write to a program that has ended must be an error, not a SIGPIPE that ends us. The signal is
+// blocked for this thread only, and consumed if the write raised it.
 class NoBrokenPipeSignal {
  public:
   NoBrokenPipeSignal() {
@@ -60,7 +60,7 @@ void SetNonBlocking(int descriptor) {
   }
 }
 
-// How the child's signals and group are set.
+// Signal mask and process group of the child.
 class SpawnAttributes {
  public:
   SpawnAttributes() {
@@ -139,13 +139,13 @@ LineProcess::LineProcess(ProcessOptions options) : options_(std::move(options)) 
 }
 
 LineProcess::~LineProcess() {
-  // Before the leader is waited for its number cannot belong to another group.
+  // Until we wait for the leader, its process id cannot be reused for another group.
   kill(-pid_, SIGKILL);
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
-// Both ends are over 2, so that no one of them is in the way of the child's own three.
+// Both ends are above 2, so that neither collides with the child's stdin, stdout and stderr.
 LineProcess::Pipe LineProcess::MakePipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) throw Error::System("cannot make a pipe");
@@ -206,14 +206,14 @@ std::optional<std::string> LineProcess::Read(Clock::time_point deadline) {
 }
 
 void LineProcess::Pump(Clock::time_point deadline) {
-  // Woken now and then to look at Ctrl-C, which may have come to another thread.
+  // Wakes now and then to check for Ctrl-C, which may have been delivered to another thread.
   constexpr milliseconds kSlice{100};
   const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
   const auto wait = std::clamp(left, milliseconds{0}, kSlice);
   std::array<pollfd, 3> polls = {
       {{out_.from.number(), POLLIN, 0},
        {err_.from.number(), POLLIN, 0},
-       {unsent_.empty() ? -1 : in_.number(), POLLOUT, 0}}};  // Numbers below 0 are left out.
+       {unsent_.empty() ? -1 : in_.number(), POLLOUT, 0}}};  // poll ignores descriptors below 0.
   if (poll(polls.data(), polls.size(), static_cast<int>(wait.count())) <= 0) return;
   if (polls[0].revents != 0) ReadSome(out_, '<');
   if (polls[1].revents != 0) ReadSome(err_, '!');
@@ -279,7 +279,7 @@ bool LineProcess::WaitForEnd(Clock::time_point deadline) {
   unsent_.clear();
   while (!HasEnded()) {
     if (Clock::now() >= deadline) return false;
-    // What it still writes must not keep it from ending.
+    // A full pipe must not keep it from ending.
     if (out_.from.open() || err_.from.open()) {
       Pump(std::min(deadline, Clock::now() + milliseconds(5)));
       lines_.clear();
@@ -296,7 +296,7 @@ std::string LineProcess::HowItEnded() {
     if (Clock::now() >= deadline) return "closed its pipes but still runs";
     std::this_thread::sleep_for(milliseconds(1));
   }
-  if (err_.from.open()) ReadSome(err_, '!');  // Its last words.
+  if (err_.from.open()) ReadSome(err_, '!');  // What it wrote last.
   siginfo_t info{};
   waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
   if (info.si_code == CLD_EXITED) return fmt::format("ended with code {}", info.si_status);

@@ -1,13 +1,13 @@
-// A program that speaks in lines, such as a chess engine: started through pipes, without a shell,
-// in a process group of its own, so that Ctrl-C reaches it through us only and nothing it starts
+// A child process that reads and writes lines, such as a chess engine: connected by pipes, without
+// a shell, in a process group of its own, so that only we receive Ctrl-C and nothing it starts
 // outlives it.
 //
 //   LineProcess engine({.command = {"stockfish"}});
 //   engine.Send("uci", SecondsFromNow(1));
 //   while (auto line = engine.Read(SecondsFromNow(5))) ...
 //
-// One thread at a time. Neither side can block the other: reading goes on while a long line is
-// sent. What it writes to its standard error is kept for messages.
+// One thread at a time. The two sides cannot deadlock: we keep reading while a long line is sent.
+// The end of its standard error is kept for error messages.
 #pragma once
 
 #include <sys/types.h>
@@ -36,7 +36,7 @@ struct ProcessOptions {
 
 class LineProcess {
  public:
-  // Longer lines are cut here; their rest is dropped.
+  // Longer lines are truncated.
   static constexpr size_t kLongestLine = 1 << 20;
 
   // Throws Error when the program cannot be started.
@@ -55,14 +55,14 @@ class LineProcess {
   // Closes its input and waits for it to end by itself; false when it did not.
   bool WaitForEnd(Clock::time_point deadline);
 
-  // "stockfish", for messages.
+  // "stockfish", for error messages.
   const std::string& program() const { return options_.command.front(); }
   pid_t pid() const { return pid_; }
-  // The end of the conversation, for messages: "> uci", "< id name x", "! text on stderr".
+  // The last lines both ways, for error messages: "> uci", "< id name x", "! text on stderr".
   std::string LastLines() const;
 
  private:
-  // A pipe's end of ours; closed at the end.
+  // Our end of a pipe; closed by the destructor.
   class Descriptor {
    public:
     Descriptor() = default;
@@ -82,10 +82,10 @@ class LineProcess {
     Descriptor read;
     Descriptor write;
   };
-  // Bytes that became lines, or will.
+  // A pipe we read lines from.
   struct Incoming {
     Descriptor from;
-    std::string partial;  // Of the line that has not ended yet.
+    std::string partial;  // The line that has not ended yet.
   };
 
   static Pipe MakePipe();

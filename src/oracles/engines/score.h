@@ -1,5 +1,5 @@
-// What an oracle says a position is worth, with the point of view in the type: engines answer for
-// the side to move, Lichess files for White, and the two are turned into each other here only.
+// An evaluation of a position with the point of view in its type: engines score for the side to
+// move, Lichess files for White. Only this file converts between the two.
 //
 //   MoverScore score = answer.lines[0].score.value();
 //   WhiteScore white = ToWhite(score, board.side_to_move());
@@ -17,8 +17,8 @@ enum class View : uint8_t { kMover, kWhite };
 // Whether the score is exact, or the true one is at least or at most this.
 enum class Bound : uint8_t { kExact, kLower, kUpper };
 
-// Mate in so many moves of the side that mates. `wins`: by the side the score is for. A side that
-// is mated already has {false, 0}, which a signed number could not tell from its contrary.
+// Mate in so many moves of the mating side. `wins`: by the side the score is for. A side that is
+// already mated has {false, 0}, which a signed number could not distinguish from {true, 0}.
 struct Mate {
   bool wins = true;
   int moves = 0;
@@ -26,7 +26,7 @@ struct Mate {
   bool operator==(const Mate&) const = default;
 };
 
-// Chances in permille; they sum to about 1000, as the engine rounds.
+// Probabilities in permille; they sum to about 1000, because engines round.
 struct WdlPermille {
   int win = 0;
   int draw = 0;
@@ -35,7 +35,7 @@ struct WdlPermille {
   bool operator==(const WdlPermille&) const = default;
 };
 
-// The same as shares of 1, for the side to move in the position they belong to.
+// Probabilities for the side to move in the position they belong to.
 struct Wdl {
   double win = 0;
   double draw = 0;

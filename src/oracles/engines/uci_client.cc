@@ -14,9 +14,9 @@ using chess::Board;
 using chess::Move;
 using chess::MoveStyle;
 
-constexpr int kMaxLines = 512;  // Ranks beyond are not kept: no position has more moves.
+constexpr int kMaxLines = 512;  // Further ranks are dropped: no position has more moves.
 
-// Whether `line` is the message `word`, alone or with more behind it.
+// Whether `line` is the message `word`, alone or with arguments.
 bool Is(std::string_view line, std::string_view word) {
   line = Trim(line);
   return line.starts_with(word) &&
@@ -126,7 +126,7 @@ void UciClient::End() {
       process_->WaitForEnd(SecondsFromNow(kQuitSeconds));
     }
   } catch (const Error&) {
-    // It has ended, or does not listen, or Ctrl-C was pressed: it is ended by force.
+    // It has ended, does not read, or Ctrl-C was pressed: it is killed.
   }
   process_.reset();
 }
@@ -342,7 +342,7 @@ void UciClient::ListCandidates() {
     answer_.candidates.push_back(std::move(*line));
     exact_.erase(line);
   }
-  // Where it has changed its mind to moves that it had no time to judge: the last one it judged.
+  // If it switched to moves that it had no time to score: the last one that it scored.
   if (answer_.candidates.empty() && !exact_.empty()) answer_.candidates = {exact_.back()};
 }
 

@@ -1,12 +1,12 @@
-// A UCI engine as a child process: asked about positions, watched, ended.
+// A UCI engine as a child process: starts it, asks about positions, ends it.
 //
-//   UciClient engine({.command = {"stockfish"}, .options = {{"MultiPV", "3"}, {"UCI_ShowWDL",
-//   "true"}}}); Answer answer = engine.Ask({.start = board}, {.nodes = 100000});
-//   answer.lines[0].score->centipawns;     // For the side to move.
+//   UciClient engine({.command = {"stockfish"}, .options = {{"MultiPV", "3"}}});
+//   Answer answer = engine.Ask({.start = board}, {.nodes = 100000});
+//   std::optional<int> centipawns = answer.lines[0].score->centipawns;     // For the side to move.
 //
-// Whatever the engine does wrong (it crashes, hangs, answers nonsense) is an Error that names the
-// engine, what was awaited and its last lines; after one only Restart and the destructor make
-// sense. One thread at a time. uci_pool.h has several engines and restarts them.
+// An engine that crashes, hangs or answers nonsense causes an Error with the engine's name, what we
+// waited for and its last lines; after that only Restart and the destructor may be called. One
+// thread at a time. uci_pool.h has several engines and restarts them.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct EngineSpec {
   bool chess960 = false;      // Castling as king takes rook; sets UCI_Chess960.
   double start_seconds = 30;  // To say uciok, and then, networks loaded, readyok.
   double answer_seconds = 5;  // To say readyok, and bestmove after stop.
-  // While it thinks and says nothing for so long, it is asked isready, which it must answer.
+  // After so long without output while it searches, we send isready, which it must answer.
   double silence_seconds = 30;
 };
 
@@ -61,13 +61,12 @@ struct Limits {
   bool infinite = false;                       // Until Stop.
   bool ponder = false;                         // Until PonderHit or Stop.
   std::vector<chess::Move> search_moves = {};  // Empty: all.
-  // Our own limit for Ask: the engine is told to stop. Nothing: for the time it was given, and
-  // without limit where it was given none.
+  // Our own limit for Ask, after which it sends stop. Nothing: the time that the other limits give
+  // the engine, and no limit where they give none.
   std::optional<double> seconds = {};
 };
 
-// The last that an engine said about its candidate of one rank. A bound does not replace an exact
-// score.
+// The engine's last line of one MultiPV rank. A bound does not replace an exact score.
 struct AnswerLine {
   int depth = 0;
   std::optional<MoverScore> score;
@@ -77,14 +76,14 @@ struct AnswerLine {
 struct Answer {
   std::optional<chess::Move> move;  // Nothing only where there is no legal move.
   std::optional<chess::Move> ponder;
-  std::vector<AnswerLine> lines;  // By rank, best first; as many as the engine gave.
+  std::vector<AnswerLine> lines;  // By rank, best first; as many as the engine sent.
   // The last exact line of each root move, in the engine's last order, `move` first if it has one:
-  // an engine that is stopped has often put moves into other ranks since it judged them. Empty only
-  // when it has judged nothing.
+  // a stopped engine has often changed ranks since it scored a move. Empty only when it has scored
+  // nothing.
   std::vector<AnswerLine> candidates;
   int64_t nodes = 0;
   int64_t milliseconds = 0;  // As the engine counts.
-  bool stopped = false;      // Because Ask's time was over.
+  bool stopped = false;      // By Ask's time limit.
 };
 
 class UciClient {
@@ -93,7 +92,7 @@ class UciClient {
 
   // Starts the engine, reads what it can do and sets the options. Throws Error.
   explicit UciClient(EngineSpec spec);
-  // Says quit and waits a moment; one that still runs, or has failed, is ended by force.
+  // Sends quit and waits a moment; kills an engine that still runs or has failed.
   ~UciClient();
   UciClient(const UciClient&) = delete;
   UciClient& operator=(const UciClient&) = delete;
@@ -117,13 +116,13 @@ class UciClient {
 
   // The same in steps, for pondering and analysis. Between Start and the Answer it thinks.
   void Start(const GameSoFar& game, const Limits& limits, OnInfo on_info = {});
-  // The answer; nothing when it is not there after so many seconds.
+  // The answer; nothing when none has come after so many seconds.
   std::optional<Answer> Wait(double seconds);
   void Stop();
   void PonderHit();
   bool thinking() const { return thinking_; }
 
-  // Ends the engine, however it is, and starts it anew with the same options.
+  // Ends the engine in any state and starts it again with the same options.
   void Restart();
 
  private:
@@ -133,16 +132,16 @@ class UciClient {
   void SendOption(const std::string& name, const std::string& value);
   void End();
   void Send(const std::string& line);
-  // The next line; a throw when none comes in time.
+  // The next line; throws when none comes in time.
   std::string Next(Clock::time_point deadline, std::string_view awaited);
   void AwaitReady(double seconds);
-  // While it thinks: sees to infos and to the answer.
+  // While it thinks: handles info lines and the answer.
   void Take(std::string_view line);
   void TakeInfo(std::string_view line);
   void NoteCandidate(size_t rank, const AnswerLine& line);
   void ListCandidates();
   void WatchSilence();
-  // Seconds after which Ask says stop.
+  // Seconds after which Ask sends stop.
   std::optional<double> TimeFor(const Limits& limits) const;
   [[noreturn]] void Fail(std::string_view what);
 
@@ -155,12 +154,12 @@ class UciClient {
   bool failed_ = false;
   bool thinking_ = false;
   chess::Board board_;                // The position it thinks about.
-  Answer answer_;                     // What it said so far.
-  std::vector<chess::Move> ranking_;  // Root moves by rank, as it said last.
+  Answer answer_;                     // As far as it has come.
+  std::vector<chess::Move> ranking_;  // Root moves by rank, by the last info lines.
   std::vector<AnswerLine> exact_;     // The last exact line of each root move, newest last.
   std::optional<Answer> finished_;
   OnInfo on_info_;
-  Clock::time_point heard_;  // When it said something last.
+  Clock::time_point heard_;  // When it last wrote a line.
   bool pinged_ = false;      // Since then.
   int unanswered_pings_ = 0;
 };

@@ -44,7 +44,7 @@ Answer UciPool::Ask(const GameSoFar& game, const Limits& limits) {
       if (last) GiveBack(nullptr);
       if (error.kind() == Error::Kind::kFailed) ++failures_;
       if (last) throw;
-      LogWarn("{}\nstarting it anew ({} of {} tries)", error.message(), tries + 1, options_.tries);
+      LogWarn("{}\nrestarting it ({} of {} tries)", error.message(), tries + 1, options_.tries);
     }
   }
 }

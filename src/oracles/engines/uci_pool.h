@@ -1,5 +1,5 @@
-// Several engines of one kind, asked from any thread. An engine that fails is started anew and
-// asked again; the others go on.
+// Several engines of one kind, asked from any thread. An engine that fails is restarted and asked
+// again; the others continue.
 //
 //   UciPool pool({.command = {"stockfish"}}, {.engines = 4});
 //   threads.ParallelFor(n, [&](size_t i) { labels[i] = pool.Ask({.start = boards[i]}, limits); });
@@ -22,7 +22,7 @@ struct PoolOptions {
   int tries = 3;  // Of one question, each with a new engine; then its Error is thrown.
   // ucinewgame before each question, so that answers do not depend on the questions before.
   bool forget = true;
-  // Why an answer is of no use, "" when it is: an engine that gives such a one has failed.
+  // Why an answer is unusable; "" when it is usable. An unusable answer counts as a failure.
   std::function<std::string(const Answer&)> fault_of = {};
 };
 
@@ -33,7 +33,7 @@ class UciPool {
   // Waits for a free engine; engines start when they are first needed. Throws Error.
   Answer Ask(const GameSoFar& game, const Limits& limits);
 
-  // Engines that failed and were given up so far.
+  // Engines that have failed and were ended so far.
   int failures() const { return failures_; }
 
  private:

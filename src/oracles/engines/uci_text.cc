@@ -26,7 +26,7 @@ std::optional<UciOption::Type> TypeOf(std::string_view word) {
   return std::nullopt;
 }
 
-// Names and values may have blanks: they go on until the next key word.
+// Names and values may contain spaces: they end at the next keyword.
 std::string TakeWords(std::span<const std::string_view> words, size_t& at) {
   constexpr std::array<std::string_view, 6> kKeys = {"name", "type", "default",
                                                      "min",  "max",  "var"};
@@ -71,7 +71,7 @@ class InfoReader {
     }
   }
 
-  // A negative number is as good as none here.
+  // A negative number counts as invalid here.
   template <typename T>
   void Number(std::optional<T>& field) {
     const auto number = Signed<T>();

@@ -1,5 +1,5 @@
-// The lines a UCI engine writes, read into values. What a line says beyond what is known here is
-// skipped, as UCI asks; a number that is none leaves its field out.
+// Parses the lines that a UCI engine writes. Unknown parts of a line are skipped, as UCI demands;
+// an invalid number leaves its field unset.
 //
 //   Info info = ParseInfo("info depth 8 score cp 31 pv e2e4 e7e5", board);
 #pragma once
@@ -32,7 +32,7 @@ struct UciOption {
 // Nothing for a line that is no option with a known type.
 std::optional<UciOption> ParseOption(std::string_view line);
 
-// Why the engine would not take this value; "" when it would.
+// Why the option does not allow this value; "" when it does.
 std::string WhyNot(const UciOption& option, std::string_view value);
 
 // One "info" line.
@@ -58,7 +58,7 @@ struct BestMove {
   std::optional<chess::Move> ponder;
 };
 
-// Or why the answer is not one: the move is not legal.
+// The reason is that the move is not legal.
 Result<BestMove> ParseBestMove(std::string_view line, const chess::Board& board);
 
 }  // namespace kibitz::oracles

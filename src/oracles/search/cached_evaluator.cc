@@ -8,7 +8,7 @@
 namespace kibitz::oracles {
 namespace {
 
-// Mixes a number into a key so that every bit counts (the finish of splitmix64).
+// Mixes a number into a key so that every bit counts (splitmix64's finalizer).
 uint64_t Mix(uint64_t key, uint64_t number) {
   uint64_t x = (key ^ number) + 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -26,13 +26,13 @@ CachedEvaluator::CachedEvaluator(Evaluator& evaluator, const CacheOptions& optio
 
 uint64_t CachedEvaluator::KeyOf(const Question& question) const {
   const size_t count = std::min(question.boards().size(), static_cast<size_t>(options_.boards));
-  // How many boards there are tells whether the game's root is among them.
+  // The number of boards tells whether the game's root is among them.
   uint64_t key = Mix(static_cast<uint64_t>(question.board().halfmove_clock()),
                      options_.boards > 1 ? question.boards().size() : 0);
   const auto boards = question.boards().last(count);
   const auto repetitions = question.repetitions().last(count);
   for (size_t i = 0; i < count; ++i) {
-    // The key knows a passed square only where a capture is legal; lc0 looks at every one.
+    // The key has the en passant square only where a capture is legal; lc0 sees it always.
     const auto passed = boards[i].passed_square();
     key = Mix(key, boards[i].key());
     key = Mix(key, (passed ? 2 + static_cast<uint64_t>(passed->index()) * 2 : 0) +

@@ -1,5 +1,5 @@
-// Remembers what an evaluator said. The answers are the same as without it, as long as `boards`
-// covers what the evaluator looks at.
+// A cache in front of an evaluator. Answers are the same as without it, as long as `boards` covers
+// the history that the evaluator sees.
 //
 //   CachedEvaluator cached(network, {.entries = 200000});
 #pragma once
@@ -15,9 +15,9 @@ namespace kibitz::oracles {
 
 struct CacheOptions {
   int64_t entries = 100000;  // Positions; about 250 bytes each.
-  // Boards that must be the same for an answer to be used again, with the half-move clock: all an
-  // lc0 network sees by default. 1 is enough for evaluators that see no history, and finds the same
-  // position on other ways, too.
+  // Boards that, with the half-move clock, must match for an answer to be reused; the default is
+  // all that an lc0 network sees. 1 is enough for evaluators that see no history, and also finds
+  // transpositions.
   int boards = Question::kBoards;
 };
 

@@ -27,10 +27,10 @@ Question::Question(const GamePath& game, const chess::MoveList& moves)
 
 void Softmax(std::span<float> logits, double temperature) {
   if (logits.empty()) return;
-  const float most = *std::ranges::max_element(logits);
+  const float max = *std::ranges::max_element(logits);
   double sum = 0;
   for (float& logit : logits) {
-    const double weight = std::exp(static_cast<double>(logit - most) / temperature);
+    const double weight = std::exp(static_cast<double>(logit - max) / temperature);
     logit = static_cast<float>(weight);
     sum += weight;
   }

@@ -1,4 +1,4 @@
-// Who judges positions for a search: a network, an engine, or one of these behind a cache.
+// What evaluates positions for a search: a network, an engine, or one of these behind a cache.
 //
 //   std::vector<Question> questions = ...;
 //   std::vector<Evaluation> answers(questions.size());
@@ -15,13 +15,13 @@
 
 namespace kibitz::oracles {
 
-// A game as a search walks through it: boards, and how often each occurred before.
+// The boards of a game along a search path, and how often each occurred before.
 class GamePath {
  public:
   explicit GamePath(const chess::Board& root) { Push(root); }
 
   void Push(const chess::Board& board);
-  // Forgets the boards after the first `size`.
+  // Drops the boards after the first `size`.
   void CutTo(size_t size);
 
   size_t size() const { return boards_.size(); }
@@ -34,7 +34,7 @@ class GamePath {
   std::vector<int> repetitions_;
 };
 
-// A position with what evaluators see of the game before it.
+// A position with the history that evaluators see.
 class Question {
  public:
   static constexpr size_t kBoards = 8;
@@ -59,7 +59,7 @@ class Question {
 // For the side to move.
 struct Evaluation {
   float q = 0;                // Win minus loss.
-  float draw = 0;             // The chance of a draw, at most 1 - |q|.
+  float draw = 0;             // The probability of a draw, at most 1 - |q|.
   std::vector<float> priors;  // Of the question's moves, in their order; sum 1.
 };
 
@@ -70,9 +70,9 @@ class Evaluator {
   // Answers to all questions, in their order; each depends on its question alone. One call at a
   // time. Throws Error.
   virtual void Evaluate(std::span<const Question> questions, std::span<Evaluation> answers) = 0;
-  // Questions that are best asked together.
+  // The best number of questions in one call.
   virtual int batch() const = 0;
-  // What it is, for people: "maia-1500.pb.gz (6 blocks ...)".
+  // For people: "maia-1500.pb.gz (6 blocks ...)".
   virtual std::string name() const = 0;
 };
 

@@ -7,7 +7,7 @@
 namespace kibitz::oracles {
 namespace {
 
-// A search that is under way.
+// A running search.
 class Driver {
  public:
   Driver(Evaluator& evaluator, const SearchLimits& limits)

@@ -1,9 +1,10 @@
 // Monte Carlo tree search with an evaluator: one position, or many at once whose leaves share
 // batches.
 //
-//   Lc0Network net("maia-1500.pb.gz");
-//   SearchReport report = Search(net, {.start = board}, {.leaves = 16}, {.visits = 800});
-//   report.moves.front().move;
+//   Lc0Network net("maia-1500.pb.gz");                 // oracles/lc0/network.h
+//   SearchTree tree({.start = board}, {.leaves = 16});
+//   Search(net, tree, {.visits = 800});
+//   chess::Move best = tree.Report().moves.front().move;
 #pragma once
 
 #include <functional>
@@ -17,21 +18,21 @@
 namespace kibitz::oracles {
 
 struct SearchLimits {
-  int64_t visits = 800;       // Of the root, those kept from before included.
-  double seconds = 0;         // 0: as long as it takes.
-  std::stop_token stop = {};  // Ends the search; what was found is kept.
+  int64_t visits = 800;       // Of the root, including those of a reused tree.
+  double seconds = 0;         // 0: no time limit.
+  std::stop_token stop = {};  // Ends the search; the tree keeps its visits.
 };
 
-// Leaves that fit a search of so many visits: many make full batches, few judge by more of what is
-// known already.
+// The number of leaves to gather together in a search of so many visits: many fill the evaluator's
+// batches, few base each selection on more results.
 int LeavesFor(int64_t visits, int batch);
 
-// Goes on with the tree; `on_batch`, if any, is called after each batch.
+// Continues the tree's search; calls `on_batch`, if any, after each batch.
 void Search(Evaluator& evaluator, SearchTree& tree, const SearchLimits& limits,
             const std::function<void()>& on_batch = {});
 
-// Searches of many games at once. A report depends on its game alone, however many there are,
-// unless time ends it. Where the game is over, the report has no moves.
+// Searches many games at once. A report depends on its game alone, not on the other games, unless a
+// time limit ends it. Where the game is over, the report has no moves.
 std::vector<SearchReport> SearchMany(Evaluator& evaluator, std::span<const GameSoFar> games,
                                      const TreeOptions& options, const SearchLimits& limits,
                                      const std::function<void()>& on_batch = {});

@@ -89,7 +89,7 @@ SearchTree::NodeId SearchTree::SelectChild(NodeId id) {
       best = i;
     }
   }
-  // Of the moves without a child only the likeliest can be the best.
+  // Of the moves without a child only the one with the highest prior can be selected.
   if (node.children < node.edges) {
     const size_t next = node.children;
     if (urgency + exploration * edges[next].prior > best_score) best = next;
@@ -213,8 +213,8 @@ void SearchTree::AddVisit(std::span<const NodeId> line, double wl, double draw) 
   }
 }
 
-// The last node of the line is certain: whether those above it are now, too. Their visits then
-// count as what is certain, for the nodes above as well.
+// The last node of the line is proven: proves the nodes above it where possible. Their visits then
+// count with the proven value, for the nodes above as well.
 void SearchTree::Decide(std::span<const NodeId> line) {
   for (size_t i = line.size() - 1; i-- > 1;) {
     Node& node = nodes_[line[i]];
@@ -267,7 +267,7 @@ void SearchTree::Play(Move move) {
     return;
   }
   CopyFrom(next, played->child);
-  nodes_[kRoot].end = End::kNone;  // The root is searched, whatever is certain about it.
+  nodes_[kRoot].end = End::kNone;  // The root is searched even if it is proven.
   if (nodes_[kRoot].edges == 0) nodes_[kRoot] = Node();
   if (nodes_[kRoot].edges > 0) AddNoise(nodes_[kRoot]);
 }

@@ -2,8 +2,8 @@
 //
 //   SearchTree tree(game, options);
 //   std::vector<Question> leaves;
-//   tree.Gather(leaves);              // The positions the search wants to know about.
-//   tree.BackUp(evaluations);         // What an evaluator says of them.
+//   tree.Gather(800, leaves);         // The positions to evaluate next.
+//   tree.BackUp(evaluations);         // An evaluator's answers to them.
 //
 // search.h drives it. A tree is a function of game, options and evaluations: nothing depends on
 // threads or time. Values are for the side to move of the node they belong to.
@@ -27,18 +27,18 @@ struct TreeOptions {
   double cpuct = 1.745;
   double cpuct_factor = 3.894;
   double cpuct_base = 38739;
-  // A move without visits counts as its node's Q less this times the root of the priors visited.
+  // The Q of a move without visits: its node's Q minus this times sqrt(sum of visited priors).
   double fpu_reduction = 0.33;
-  // Leaves looked at together: the search goes on as if they were visited, and their values come
-  // later. 1: no leaf waits for another.
+  // Leaves gathered for one batch, with virtual visits until their values arrive. 1: no virtual
+  // visits.
   int leaves = 1;
-  // A position that occurred before within the tree is a draw, without waiting for the third time.
+  // A position that occurred before within the tree is a draw already at the second occurrence.
   bool two_fold_draws = true;
-  // A mate or a draw that is certain counts as such for all nodes it decides.
+  // Proven mates and draws propagate to all nodes that they decide.
   bool certainty = true;
-  // For games against oneself: this share of the root's priors is drawn at random.
+  // For self-play: the weight of Dirichlet noise in the root's priors.
   double noise = 0;
-  double noise_alpha = 0.3;  // Of the Dirichlet distribution; small: few moves get much.
+  double noise_alpha = 0.3;  // Of the Dirichlet distribution; small: concentrated on few moves.
   uint64_t seed = 0;
 };
 
@@ -49,25 +49,25 @@ struct LineNode {
   Wdl wdl;  // For the side to move after the move.
 };
 
-// What the search found about a move at the root; all values as the side to move there sees them.
+// A root move in the report; all values for the side to move at the root.
 struct RootMove {
   chess::Move move;
   int64_t visits = 0;
   double prior = 0;
-  double q = 0;                     // Win minus loss; for a move without visits what it counted as.
+  double q = 0;                     // Win minus loss; first-play urgency without visits.
   double exploration = 0;           // U at the end.
-  std::optional<float> value = {};  // The evaluator's own word on the position after the move.
+  std::optional<float> value = {};  // The evaluator's value of the position after the move.
   std::optional<Wdl> wdl = {};      // With visits only.
-  std::optional<Mate> mate = {};    // Where it is certain.
+  std::optional<Mate> mate = {};    // Where proven.
   std::vector<LineNode> line = {};  // Starts with the move itself; empty without visits.
 };
 
 struct SearchReport {
-  std::vector<RootMove> moves;  // Best first: certain wins, visits, Q, prior; certain losses last.
+  std::vector<RootMove> moves;  // Best first: proven wins, visits, Q, prior; proven losses last.
   int64_t visits = 0;           // Of the root, itself included.
   Wdl wdl;
   double q = 0;
-  double value = 0;  // The evaluator's own word on the root.
+  double value = 0;  // The evaluator's value of the root.
   std::optional<Mate> mate;
   int depth = 0;  // Of the best line.
 };
@@ -81,16 +81,16 @@ class SearchTree {
   bool over() const { return over_; }
   int64_t visits() const { return nodes_.empty() ? 0 : nodes_[kRoot].visits; }
   size_t nodes() const { return nodes_.size(); }
-  // Nothing can change what the search says: the root is decided, or has one move.
+  // More visits cannot change the best move: the root is proven, or has one move.
   bool decided() const;
 
-  // Appends the leaves to be evaluated, options.leaves at most and not beyond so many visits of the
-  // root. Leaves whose value the rules tell are backed up at once; so none may be left to ask.
+  // Appends leaves to evaluate: at most options.leaves, and no more than the root needs to reach
+  // `visits`. Leaves that the rules decide are backed up at once, so there may be none.
   void Gather(int64_t visits, std::vector<Question>& leaves);
   // Their evaluations, in the same order.
   void BackUp(std::span<const Evaluation> evaluations);
 
-  // Goes on from the position after the move, keeping what is known about it.
+  // Makes the position after the move the root, keeping its subtree.
   void Play(chess::Move move);
 
   SearchReport Report() const;
@@ -117,15 +117,15 @@ class SearchTree {
   };
 
   struct Node {
-    double wl = 0;    // Sum over the visits of win minus loss.
-    double draw = 0;  // The same of the chance of a draw.
+    double wl = 0;    // Win minus loss, summed over visits.
+    double draw = 0;  // The probability of a draw, summed likewise.
     uint32_t visits = 0;
-    uint32_t waiting = 0;  // Visits whose value is not there yet.
+    uint32_t waiting = 0;  // Visits whose value has not arrived (virtual visits).
     uint32_t first_edge = 0;
-    uint16_t edges = 0;     // By prior, the likeliest first, behind those with a child.
+    uint16_t edges = 0;     // Those with a child first, then by descending prior.
     uint16_t children = 0;  // The first edges, which have a child.
-    float value = 0;        // The evaluator's own word.
-    int16_t plies = 0;      // To mate, where it is certain.
+    float value = 0;        // The evaluator's value.
+    int16_t plies = 0;      // To mate, where proven.
     End end = End::kNone;
 
     double Q() const { return wl / visits; }
@@ -136,14 +136,14 @@ class SearchTree {
     std::vector<chess::Move> moves;
   };
 
-  // One way down. False when it came to a leaf that is waiting already.
+  // One descent. False when it reached a leaf that already waits for its value.
   bool Descend(std::vector<Question>& leaves);
   NodeId SelectChild(NodeId id);
-  // Whether the game is over at the last position of path_; then `node` has the value.
+  // Whether the game is over at the last position of path_; if so, sets the value of `node`.
   bool EndByRules(Node& node, const chess::MoveList& moves) const;
   void Expand(Node& node, const Leaf& leaf, const Evaluation& evaluation);
   void AddNoise(Node& root);
-  // Adds visits to a line: the value is of its last node.
+  // Adds a visit to all nodes of a line; the value is for its last node.
   void AddVisit(std::span<const NodeId> line, double wl, double draw);
   void Decide(std::span<const NodeId> line);
   bool DecideNode(Node& node) const;
@@ -159,7 +159,7 @@ class SearchTree {
   }
 
   TreeOptions options_;
-  GamePath path_;  // To the root; further while going down.
+  GamePath path_;  // To the root; longer during a descent.
   bool over_ = false;
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
@@ -168,7 +168,7 @@ class SearchTree {
   size_t root_size_;                             // Of path_ to the root.
 };
 
-// The chances that win minus loss and the chance of a draw stand for.
+// Win, draw and loss probabilities from win minus loss and the draw probability.
 Wdl WdlFrom(double wl, double draw);
 
 }  // namespace kibitz::oracles

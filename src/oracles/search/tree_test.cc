@@ -134,14 +134,14 @@ class PlainSearch {
         options_.cpuct_factor * std::log((static_cast<double>(node.visits) + options_.cpuct_base) /
                                          options_.cpuct_base);
     size_t best = 0;
-    double most = -1e9;
+    double max = -1e9;
     for (size_t i = 0; i < moves.size(); ++i) {
       const double visits = children[i] ? static_cast<double>(children[i]->visits) : 0;
       const double value = children[i] ? -children[i]->wl / visits : urgency;
       const double score =
           value + c * node.evaluation.priors[i] *
                       std::sqrt(std::max(1.0, static_cast<double>(node.visits - 1))) / (1 + visits);
-      if (score > most) most = score, best = i;
+      if (score > max) max = score, best = i;
     }
     return best;
   }
