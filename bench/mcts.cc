@@ -276,14 +276,14 @@ uint64_t SignatureOf(const Outputs& outputs) {
 }
 
 double LargestDifference(const Outputs& a, const Outputs& b) {
-  double most = 0;
+  double max = 0;
   for (size_t i = 0; i < a.policy.size(); ++i) {
-    most = std::max(most, std::fabs(static_cast<double>(a.policy[i]) - b.policy[i]));
+    max = std::max(max, std::fabs(static_cast<double>(a.policy[i]) - b.policy[i]));
   }
   for (size_t i = 0; i < a.value.size(); ++i) {
-    most = std::max(most, std::fabs(static_cast<double>(a.value[i]) - b.value[i]));
+    max = std::max(max, std::fabs(static_cast<double>(a.value[i]) - b.value[i]));
   }
-  return most;
+  return max;
 }
 
 // Evaluations a second, and multiplications and additions a second.

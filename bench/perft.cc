@@ -116,9 +116,9 @@ void CountSuites(Bench& bench) {
     bench.Say(fmt::format("no suites at {}: set KIBITZ_DATA", folder));
     return;
   }
-  const uint64_t most = bench.quick() ? 1000000 : 100000000;
+  const uint64_t max = bench.quick() ? 1000000 : 100000000;
   auto lines = testing::ReadPerftSuites(folder);
-  std::erase_if(lines, [&](const auto& line) { return line.nodes > most; });
+  std::erase_if(lines, [&](const auto& line) { return line.nodes > max; });
   std::vector<uint64_t> counts(lines.size());
   Timer time;
   ThreadPool pool(HardwareThreads());

@@ -101,9 +101,9 @@ class Learner {
   Learner(const policy::NetConfig& config, bool plain)
       : plain_(plain), net_(policy::MakeNet(config)) {
     learn::InitWeights(*net_, 1);
-    learn::LoopOptions settings;
-    settings.weight_decay = 0.01;
-    ours_ = std::make_unique<learn::AdamW>(net_->parameters(), settings);
+    learn::LoopOptions options;
+    options.weight_decay = 0.01;
+    ours_ = std::make_unique<learn::AdamW>(net_->parameters(), options);
     torchs_ = std::make_unique<torch::optim::AdamW>(
         net_->parameters(), torch::optim::AdamWOptions(kRate).weight_decay(0.01));
   }

@@ -161,12 +161,12 @@ void ExpectSteps(const std::string& folder, Form form, bool dense) {
   batch.best = labels.argmax(1);
   const PolicyNet net = MakeNet(config);
   LoadWeightsInto(*net, folder);
-  learn::LoopOptions settings;
-  settings.beta1 = golden["betas"][0];
-  settings.beta2 = golden["betas"][1];
-  settings.epsilon = golden["eps"];
-  settings.weight_decay = golden["weight_decay"];
-  learn::AdamW optimizer(net->parameters(), settings);
+  learn::LoopOptions options;
+  options.beta1 = golden["betas"][0];
+  options.beta2 = golden["betas"][1];
+  options.epsilon = golden["eps"];
+  options.weight_decay = golden["weight_decay"];
+  learn::AdamW optimizer(net->parameters(), options);
   const size_t steps = golden["loss_before_each_step"].size();
   for (size_t step = 0; step < steps; ++step) {
     optimizer.ZeroGradients();

@@ -93,18 +93,18 @@ void CompareOutputs(Lc0Network& network, const std::string& path) {
     ASSERT_EQ(logits.size(), question.moves().size());
     std::string best;
     std::string recorded_best;
-    double most = -1e9;
+    double max = -1e9;
     std::vector<double> recorded;
-    double recorded_most = -1e9;
+    double recorded_max = -1e9;
     for (size_t i = 0; i < question.moves().size(); ++i) {
       const chess::Move move = question.moves()[i];
       const std::string text = chess::ToText(question.board(), move);
       ASSERT_TRUE(logits.contains(text)) << text;
       EXPECT_EQ(Lc0MoveIndex(question.board().side_to_move(), move), logits[text].first) << text;
       EXPECT_NEAR(output.logits[i], logits[text].second, 2e-3) << text;
-      if (output.logits[i] > most) best = text, most = output.logits[i];
+      if (output.logits[i] > max) best = text, max = output.logits[i];
       recorded.push_back(logits[text].second);
-      if (recorded.back() > recorded_most) recorded_best = text, recorded_most = recorded.back();
+      if (recorded.back() > recorded_max) recorded_best = text, recorded_max = recorded.back();
     }
     std::ranges::sort(recorded, std::ranges::greater{});
     if (recorded.size() < 2 || recorded[0] - recorded[1] > 2 * 2e-3) {

@@ -153,7 +153,7 @@ TEST_F(OracleCliTest, GamesMakeAThousandRows) {
   EXPECT_FALSE(fs::exists(File("g.parquet.parts")));
   EXPECT_EQ(Answer(words)["kept"], true);
   words[4] = "121";
-  EXPECT_THAT(Oracle(words).err, AllOf(HasSubstr("other settings"), HasSubstr("/teacher/nodes")));
+  EXPECT_THAT(Oracle(words).err, AllOf(HasSubstr("other options"), HasSubstr("/teacher/nodes")));
 }
 
 TEST_F(OracleCliTest, TwoEnginesTakeTurnsAndAdjudicate) {

@@ -47,9 +47,9 @@ std::string CellText(const Json& value) {
 }
 
 // Aligned columns under their names; the last one is not padded.
-void PrintParts(const io::FileReport& report, size_t most) {
+void PrintParts(const io::FileReport& report, size_t max) {
   if (report.parts.empty()) return;
-  const size_t shown = std::min(most, report.parts.size());
+  const size_t shown = std::min(max, report.parts.size());
   std::vector<std::vector<std::string>> lines(1);
   for (const auto& [key, unused] : report.parts[0].items()) lines[0].push_back(key);
   for (size_t i = 0; i < shown; ++i) {

@@ -46,8 +46,8 @@ Teachers OpenSessions(const EvalsOptions& options) {
 int RunEvals(const EvalsOptions& options, const Context& context) {
   oracles::CheckEvalsName(options.output.out);
   const Teachers teachers = OpenSessions(options);
-  nlohmann::ordered_json settings;
-  for (const auto& teacher : teachers) settings.push_back(teacher->Settings());
+  nlohmann::ordered_json teacher_options;
+  for (const auto& teacher : teachers) teacher_options.push_back(teacher->OptionsJson());
   const auto judge = [&](std::span<const oracles::GameSoFar> positions,
                          const oracles::PartStore& parts, Progress& progress) {
     RecordWork work;
@@ -58,7 +58,7 @@ int RunEvals(const EvalsOptions& options, const Context& context) {
   return Run({.command = "oracle evals",
               .input = options.input,
               .output = options.output,
-              .teachers = settings,
+              .teachers = teacher_options,
               .judge = judge,
               .join = oracles::JoinEvals},
              context);

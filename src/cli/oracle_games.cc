@@ -76,8 +76,8 @@ int RunGames(const GamesOptions& options, const Context& context) {
   nlohmann::ordered_json settings = {{"command", "oracle games"},
                                      {"options", oracles::FieldsOf(play).ToTree()},
                                      {"openings", DescribeInputs(options.openings)},
-                                     {"teacher", first->Settings()}};
-  if (second) settings["teacher2"] = second->Settings();
+                                     {"teacher", first->OptionsJson()}};
+  if (second) settings["teacher2"] = second->OptionsJson();
   oracles::Skipped skipped;
   const auto work = [&](const oracles::PartStore& parts) {
     const auto openings = oracles::ReadOpenings(options.openings, skipped);

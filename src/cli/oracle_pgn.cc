@@ -42,7 +42,7 @@ int RunPgn(const PgnOptions& options, const Context& context) {
                                      {"options", oracles::FieldsOf(records).ToTree()},
                                      {"wdl_model", oracles::FieldsOf(records.wdl_model).ToTree()},
                                      {"inputs", DescribeInputs(options.files)}};
-  if (teacher) settings["teacher"] = teacher->Settings();
+  if (teacher) settings["teacher"] = teacher->OptionsJson();
   oracles::Skipped skipped;
   const auto work = [&](const oracles::PartStore& parts) {
     Progress progress("games", 0);

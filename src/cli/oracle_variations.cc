@@ -34,7 +34,7 @@ int RunVariations(const VariationsOptions& options, const Context& context) {
   return Run({.command = "oracle variations",
               .input = options.input,
               .output = options.output,
-              .teachers = teacher->Settings(),
+              .teachers = teacher->OptionsJson(),
               .judge = judge,
               .join = oracles::JoinSearches},
              context);

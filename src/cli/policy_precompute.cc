@@ -25,7 +25,7 @@ struct OutputOptions {
 
 void AddOutput(Fields& fields, OutputOptions& options) {
   fields.Add("out", options.out, "folder of the data set", {.required = true, .metavar = "DIR"});
-  fields.Add("memory", options.memory, "most memory to take, such as 512M or 2G",
+  fields.Add("memory", options.memory, "max memory to use, such as 512M or 2G",
              {.metavar = "SIZE"});
   fields.Add("flush_seconds", options.precompute.flush_seconds,
              "what was done is safe from a kill after so long", {.min = 0, .max = 86400});

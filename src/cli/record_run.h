@@ -57,7 +57,7 @@ struct PositionRun {
   std::string command;  // "oracle evals"
   PositionInput input;
   RecordOutput output;
-  nlohmann::ordered_json teachers;  // Their settings.
+  nlohmann::ordered_json teachers;  // Their options.
   std::function<RecordWork(std::span<const oracles::GameSoFar>, const oracles::PartStore&,
                            Progress&)>
       judge;

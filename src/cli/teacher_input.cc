@@ -113,12 +113,12 @@ class NetTeacher : public oracles::Teacher {
       std::span<const oracles::GameSoFar> games) override {
     return teacher_.Teach(games);
   }
-  nlohmann::ordered_json Settings() const override {
-    nlohmann::ordered_json settings = teacher_.Settings();
-    settings["precision"] = search_.precision == nn::Precision::kF32 ? "f32" : "int8";
-    settings["policy_temperature"] = search_.policy_temperature;
-    settings["lc0_rounding"] = search_.lc0_rounding;
-    return settings;
+  nlohmann::ordered_json OptionsJson() const override {
+    nlohmann::ordered_json json = teacher_.OptionsJson();
+    json["precision"] = search_.precision == nn::Precision::kF32 ? "f32" : "int8";
+    json["policy_temperature"] = search_.policy_temperature;
+    json["lc0_rounding"] = search_.lc0_rounding;
+    return json;
   }
 
  private:

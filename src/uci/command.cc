@@ -81,7 +81,7 @@ class GoReader {
   }
 
   // Numbers out of range are taken as the nearest one in it: clocks do run below zero.
-  void Number(std::string_view key, std::optional<int64_t>& field, int64_t least, int64_t most) {
+  void Number(std::string_view key, std::optional<int64_t>& field, int64_t min, int64_t max) {
     const std::string_view word = at_ < words_.size() ? words_[at_] : "";
     const auto number = ParseInt(word);
     if (!number) {
@@ -90,7 +90,7 @@ class GoReader {
       return;
     }
     ++at_;
-    field = std::clamp(*number, least, most);
+    field = std::clamp(*number, min, max);
   }
 
   void ReadMoves() {

@@ -71,8 +71,8 @@ class ObedientThinker final : public Thinker {
     if (!Pass(behaviour_.root, options.stop)) return thought;
     thought.instinct = Candidates(root);
     listener.on_root(thought);
-    const int most = options.max_variations > 0 ? options.max_variations : 100;
-    for (int i = 0; i < std::min(behaviour_.variations, most); ++i) {
+    const int max = options.max_variations > 0 ? options.max_variations : 100;
+    for (int i = 0; i < std::min(behaviour_.variations, max); ++i) {
       if (!AddVariation(thought, static_cast<size_t>(i), options, listener)) return thought;
     }
     if (behaviour_.fails) throw Error("the network is on strike\nand says so");

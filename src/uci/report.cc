@@ -180,10 +180,10 @@ std::vector<std::string> InfoLines(const Board& root, std::span<const Line> line
 }
 
 std::vector<std::string> PolicyLines(const Board& root, std::span<const Candidate> candidates,
-                                     Allowed allowed, size_t most) {
+                                     Allowed allowed, size_t max) {
   std::vector<std::string> texts;
   for (const Candidate& candidate : candidates) {
-    if (texts.size() == most) break;
+    if (texts.size() == max) break;
     if (!candidate.move || !IsAllowed(allowed, *candidate.move)) continue;
     texts.push_back(fmt::format("info string policy {} {:.2f}%", ToText(root, *candidate.move),
                                 100 * candidate.probability));

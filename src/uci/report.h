@@ -66,6 +66,6 @@ std::vector<std::string> InfoLines(const chess::Board& root, std::span<const Lin
 // "info string policy e2e4 41.23%", the most likely first.
 std::vector<std::string> PolicyLines(const chess::Board& root,
                                      std::span<const decoder::Candidate> candidates,
-                                     Allowed allowed, size_t most);
+                                     Allowed allowed, size_t max);
 
 }  // namespace kibitz::uci

@@ -287,9 +287,9 @@ void Searcher::RootWasRead(Search& search, const Thought& thought) {
     search.root_read = true;
     if (search.soft_over) Cut(search);
   }
-  const auto most = static_cast<size_t>(search.request.options.multipv);
-  if (most > 1) {
-    SayAll(PolicyLines(search.request.board, thought.instinct, search.allowed(), most));
+  const auto max = static_cast<size_t>(search.request.options.multipv);
+  if (max > 1) {
+    SayAll(PolicyLines(search.request.board, thought.instinct, search.allowed(), max));
   }
   for (const decoder::Candidate& candidate : thought.instinct) {
     if (!candidate.move || !IsAllowed(search.allowed(), *candidate.move)) continue;
@@ -301,8 +301,8 @@ void Searcher::RootWasRead(Search& search, const Thought& thought) {
 
 void Searcher::ValueWasWritten(Search& search, const Thought& thought) {
   const int64_t nodes = NodesOf(thought);
-  const auto& most = search.request.go.nodes;
-  if (most && nodes >= *most) search.cancel.request_stop();
+  const auto& max = search.request.go.nodes;
+  if (max && nodes >= *max) search.cancel.request_stop();
   Show(search, LinesOf(thought, search.allowed()), nodes);
 }
 
@@ -316,9 +316,9 @@ std::vector<Line> Searcher::Predict(Thinker& thinker, Search& search) {
                                       .stop = search.cancel.get_token()});
   const auto chosen = uci::MoveOf(prediction, search.allowed());
   if (!chosen) return {};
-  const auto most = static_cast<size_t>(request.options.multipv);
+  const auto max = static_cast<size_t>(request.options.multipv);
   std::vector<Line> lines = LinesOf(prediction, search.allowed(), *chosen);
-  SayAll(PolicyLines(request.board, prediction.candidates, search.allowed(), most));
+  SayAll(PolicyLines(request.board, prediction.candidates, search.allowed(), max));
   Show(search, lines, 1);
   return lines;
 }

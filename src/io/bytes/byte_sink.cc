@@ -14,10 +14,10 @@ namespace {
 
 constexpr size_t kOutputBytes = 128 << 10;
 
-void CheckLevel(const std::string& path, int level, int most) {
-  if (level < 0 || level > most) {
+void CheckLevel(const std::string& path, int level, int max) {
+  if (level < 0 || level > max) {
     throw Error::Usage("{}: level {} for packing, expected 1 to {} (0: the default)", path, level,
-                       most);
+                       max);
   }
 }
 

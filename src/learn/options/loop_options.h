@@ -1,4 +1,4 @@
-// Settings of the one training loop: the `training` section of every student's config.
+// Options of the one training loop: the `training` section of every student's config.
 #pragma once
 
 #include <cstdint>

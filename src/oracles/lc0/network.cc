@@ -36,10 +36,10 @@ float RoundPrior(float prior) {
 }
 
 void QuickSoftmax(std::span<float> logits, double temperature) {
-  const float most = *std::ranges::max_element(logits);
+  const float max = *std::ranges::max_element(logits);
   float sum = 0;
   for (float& logit : logits) {
-    logit = QuickExp((logit - most) / static_cast<float>(temperature));
+    logit = QuickExp((logit - max) / static_cast<float>(temperature));
     sum += logit;
   }
   for (float& logit : logits) logit = RoundPrior(logit * (1 / sum));

@@ -149,24 +149,24 @@ void EngineTeacher::WeighVariations(Lesson& lesson) const {
   }
 }
 
-nlohmann::ordered_json EngineTeacher::Settings() const {
-  nlohmann::ordered_json settings = {{"kind", "engine"}, {"name", name_}};
-  settings["command"] = options_.command;
-  for (const auto& [name, value] : options_.options) settings["options"][name] = value;
-  if (options_.limits.nodes) settings["nodes"] = *options_.limits.nodes;
-  if (options_.limits.depth) settings["depth"] = *options_.limits.depth;
-  if (options_.limits.move_milliseconds) settings["movetime"] = *options_.limits.move_milliseconds;
-  settings["multipv"] = options_.lines;
-  settings["line_plies"] = options_.line_plies;
-  settings["fraction_temperature"] = options_.fraction_temperature;
-  settings["node_evals"] = options_.node_evals;
+nlohmann::ordered_json EngineTeacher::OptionsJson() const {
+  nlohmann::ordered_json json = {{"kind", "engine"}, {"name", name_}};
+  json["command"] = options_.command;
+  for (const auto& [name, value] : options_.options) json["options"][name] = value;
+  if (options_.limits.nodes) json["nodes"] = *options_.limits.nodes;
+  if (options_.limits.depth) json["depth"] = *options_.limits.depth;
+  if (options_.limits.move_milliseconds) json["movetime"] = *options_.limits.move_milliseconds;
+  json["multipv"] = options_.lines;
+  json["line_plies"] = options_.line_plies;
+  json["fraction_temperature"] = options_.fraction_temperature;
+  json["node_evals"] = options_.node_evals;
   if (tells_wdl_) {
-    settings["wdl"] = "UCI_ShowWDL";
+    json["wdl"] = "UCI_ShowWDL";
   } else {
-    settings["wdl"] = {{"even_centipawns", options_.wdl_model.even_centipawns},
-                       {"spread_centipawns", options_.wdl_model.spread_centipawns}};
+    json["wdl"] = {{"even_centipawns", options_.wdl_model.even_centipawns},
+                   {"spread_centipawns", options_.wdl_model.spread_centipawns}};
   }
-  return settings;
+  return json;
 }
 
 }  // namespace kibitz::oracles

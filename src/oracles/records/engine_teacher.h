@@ -48,7 +48,7 @@ class EngineTeacher : public Teacher {
   explicit EngineTeacher(EngineTeacherOptions options);
 
   std::vector<std::optional<Lesson>> Teach(std::span<const GameSoFar> games) override;
-  nlohmann::ordered_json Settings() const override;
+  nlohmann::ordered_json OptionsJson() const override;
   int failures() const override { return pool_->failures(); }
 
  private:

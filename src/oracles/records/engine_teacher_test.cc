@@ -85,7 +85,7 @@ TEST(EngineTeacherTest, MakesLessonsOfLines) {
   EXPECT_EQ(first.nodes[0].wdl, lesson.wdl.Reversed());
   EXPECT_EQ(first.nodes[1].wdl, lesson.wdl);
   EXPECT_EQ(teacher.failures(), 0);
-  EXPECT_EQ(teacher.Settings()["wdl"]["even_centipawns"], 100);
+  EXPECT_EQ(teacher.OptionsJson()["wdl"]["even_centipawns"], 100);
 }
 
 TEST(EngineTeacherTest, AnEngineThatJudgesNothingHasFailed) {
@@ -131,7 +131,7 @@ TEST_F(StockfishTeacherTest, AsksAboutNodes) {
   EXPECT_EQ(before.best, after.best);
   EXPECT_EQ(before.variations[0].nodes[0].wdl, before.wdl.Reversed());
   EXPECT_NE(after.variations[0].nodes[0].wdl, before.variations[0].nodes[0].wdl);
-  EXPECT_NE(asking.Settings(), plain.Settings());
+  EXPECT_NE(asking.OptionsJson(), plain.OptionsJson());
 }
 
 }  // namespace

@@ -89,8 +89,8 @@ void PartStore::CheckSettings(const Json& found, const std::string& place) const
     return tree.contains(pointer) ? Quoted(tree.at(pointer).dump()) : std::string("nothing");
   };
   throw Error(
-      "{}: made with other settings: {} is {} there and {} now; give the same settings to "
-      "go on, another --out, or --fresh to start anew",
+      "{}: made with other options: {} is {} there and {} now; give the same options to "
+      "resume, another --out, or --fresh to start over",
       place, key, text(found), text(settings_));
 }
 

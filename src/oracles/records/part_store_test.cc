@@ -54,7 +54,7 @@ TEST(PartStoreTest, RefusesWhatOthersHaveMade) {
   EXPECT_EQ(open({{"teacher", {{"nodes", 6}}}}, true), "");
   PartStore(folder.File("a"), {{"teacher", {{"nodes", 6}}}}).Finish({});
   WriteFileAtomically(folder.File("a"), "x");
-  EXPECT_THAT(open({{"teacher", {{"nodes", 5}}}}), HasSubstr("a.json: made with other settings"));
+  EXPECT_THAT(open({{"teacher", {{"nodes", 5}}}}), HasSubstr("a.json: made with other options"));
   WriteFileAtomically(folder.File("b"), "x");
   EXPECT_THAT(MessageOf([&] { PartStore(folder.File("b"), {}); }),
               HasSubstr("not made by this command"));

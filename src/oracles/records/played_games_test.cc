@@ -29,9 +29,9 @@ class SteadyTeacher : public Teacher {
     max_ = std::max(max_, games.size());
     return lessons;
   }
-  nlohmann::ordered_json Settings() const override { return {{"kind", "steady"}}; }
+  nlohmann::ordered_json OptionsJson() const override { return {{"kind", "steady"}}; }
 
-  size_t most() const { return max_; }                                 // Asked at a time.
+  size_t max() const { return max_; }                                  // Asked at a time.
   const std::vector<chess::Color>& colors() const { return colors_; }  // It was asked for.
 
  private:
@@ -84,7 +84,7 @@ class PlayedGamesTest : public ::testing::Test {
 TEST_F(PlayedGamesTest, GamesDoNotDependOnHowTheyAreCut) {
   PlayOptions options{.games = 11, .max_plies = 30};
   const std::string games = Play(options);
-  EXPECT_EQ(first_.most(), 4U);
+  EXPECT_EQ(first_.max(), 4U);
   options.part_games = 3;
   EXPECT_EQ(Play(options, {}, 1), games);
   EXPECT_EQ(Play(options, {}, 50), games);

@@ -68,7 +68,7 @@ std::vector<std::optional<Lesson>> SearchTeacher::Teach(std::span<const GameSoFa
   return lessons;
 }
 
-nlohmann::ordered_json SearchTeacher::Settings() const {
+nlohmann::ordered_json SearchTeacher::OptionsJson() const {
   const TreeOptions& tree = options_.tree;
   return {{"kind", "search"},
           {"name", evaluator_.name()},

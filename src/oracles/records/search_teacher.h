@@ -27,7 +27,7 @@ class SearchTeacher : public Teacher {
   SearchTeacher(Evaluator& evaluator, const SearchTeacherOptions& options);
 
   std::vector<std::optional<Lesson>> Teach(std::span<const GameSoFar> games) override;
-  nlohmann::ordered_json Settings() const override;
+  nlohmann::ordered_json OptionsJson() const override;
 
  private:
   Evaluator& evaluator_;

@@ -67,7 +67,7 @@ TEST(SearchTeacherTest, LessonsAreWhatTheSearchFound) {
   const Wdl& taken = lessons[0]->variations.front().nodes.front().wdl;  // As Black sees it.
   EXPECT_GT(taken.loss, taken.win);
   EXPECT_EQ(lessons[1]->score.mate, (Mate{true, 1}));
-  EXPECT_EQ(teacher.Settings()["visits"], 200);
+  EXPECT_EQ(teacher.OptionsJson()["visits"], 200);
 }
 
 TEST(SearchTeacherTest, CentipawnsAsLc0ShowsThem) {

@@ -55,7 +55,7 @@ class Teacher {
   virtual std::vector<std::optional<Lesson>> Teach(std::span<const GameSoFar> games) = 0;
 
   // Everything the lessons depend on; kept in the records' metadata.
-  virtual nlohmann::ordered_json Settings() const = 0;
+  virtual nlohmann::ordered_json OptionsJson() const = 0;
 
   // Times that something broke and was started anew; told in reports.
   virtual int failures() const { return 0; }

@@ -41,7 +41,7 @@ TeacherEvaluator::TeacherEvaluator(std::unique_ptr<Teacher> teacher, int batch, 
 }
 
 std::string TeacherEvaluator::name() const {
-  return teacher_->Settings().value("name", "a teacher");
+  return teacher_->OptionsJson().value("name", "a teacher");
 }
 
 void TeacherEvaluator::Evaluate(std::span<const Question> questions,

@@ -1,7 +1,7 @@
 // Training samples in Parquet files, in pieces that are decoded one at a time: row groups. What a
 // piece holds is known before it is read, so that any sample can be found by its number.
 //
-//   std::unique_ptr<Source> searches = OpenSearches({"variations/"}, thinking_settings);
+//   std::unique_ptr<Source> searches = OpenSearches({"variations/"}, thinking_options);
 //   std::shared_ptr<const Unit> unit = searches->Load(0);
 //   Sequence sample = unit->Make(3, rng);
 //

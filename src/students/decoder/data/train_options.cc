@@ -53,9 +53,9 @@ Fields LossFields(LossWeights& loss, Phase phase) {
 }  // namespace
 
 ThinkingOptions DataOptions::Thinking() const {
-  ThinkingOptions settings = thinking;
-  settings.max_seq_len = max_seq_len;
-  return settings;
+  ThinkingOptions options = thinking;
+  options.max_seq_len = max_seq_len;
+  return options;
 }
 
 TrainOptions::TrainOptions(Phase which) : phase(which) {

@@ -14,11 +14,11 @@
 namespace kibitz::decoder {
 namespace {
 
-std::unique_ptr<Source> Open(const std::string& path, const GameOptions& settings) {
-  return path.empty() ? nullptr : OpenGames({path}, settings);
+std::unique_ptr<Source> Open(const std::string& path, const GameOptions& options) {
+  return path.empty() ? nullptr : OpenGames({path}, options);
 }
-std::unique_ptr<Source> Open(const std::string& path, const ThinkingOptions& settings) {
-  return path.empty() ? nullptr : OpenSearches({path}, settings);
+std::unique_ptr<Source> Open(const std::string& path, const ThinkingOptions& options) {
+  return path.empty() ? nullptr : OpenSearches({path}, options);
 }
 
 }  // namespace
@@ -83,10 +83,10 @@ int64_t DecoderTrainee::PlannedSteps() const {
 }
 
 StreamOptions DecoderTrainee::TrainingStream() const {
-  StreamOptions settings = options_.data.stream;
-  settings.seed = options_.training.seed;
-  settings.epochs = options_.training.num_epochs;
-  return settings;
+  StreamOptions stream_options = options_.data.stream;
+  stream_options.seed = options_.training.seed;
+  stream_options.epochs = options_.training.num_epochs;
+  return stream_options;
 }
 
 LossAndMetrics DecoderTrainee::Teach(const Batch& batch) {
@@ -121,12 +121,12 @@ learn::NamedValues DecoderTrainee::TakeMetrics() {
 
 learn::NamedValues DecoderTrainee::Validate() {
   if (!val_games_ && !val_searches_) return {};
-  StreamOptions settings = options_.data.stream;
-  settings.seed = 0;  // The same samples each time.
-  settings.epochs = 1;
-  if (!val_games_) settings.variation_ratio = 1;
-  if (!val_searches_) settings.variation_ratio = 0;
-  BatchStream stream(val_games_.get(), val_searches_.get(), settings);
+  StreamOptions stream_options = options_.data.stream;
+  stream_options.seed = 0;  // The same samples each time.
+  stream_options.epochs = 1;
+  if (!val_games_) stream_options.variation_ratio = 1;
+  if (!val_searches_) stream_options.variation_ratio = 0;
+  BatchStream stream(val_games_.get(), val_searches_.get(), stream_options);
   const torch::NoGradGuard no_grad;
   Metrics metrics;
   for (int i = 0; i < options_.data.val_batches; ++i) {

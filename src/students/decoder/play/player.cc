@@ -141,11 +141,11 @@ std::vector<Prediction> Player::PredictAll(std::span<const chess::Board> boards,
                                            const PredictOptions& options) {
   std::vector<Prediction> predictions;
   std::vector<PrefixLine> lines;
-  const size_t most = std::min(boards.size(), kPositionsAtOnce);
-  for (size_t i = 0; i < most; ++i) lines.emplace_back(*model_, kBoardTokens + 2);
-  for (size_t first = 0; first < boards.size(); first += most) {
+  const size_t batch = std::min(boards.size(), kPositionsAtOnce);
+  for (size_t i = 0; i < batch; ++i) lines.emplace_back(*model_, kBoardTokens + 2);
+  for (size_t first = 0; first < boards.size(); first += batch) {
     std::vector<Question> questions;
-    for (size_t i = first; i < std::min(boards.size(), first + most); ++i) {
+    for (size_t i = first; i < std::min(boards.size(), first + batch); ++i) {
       PrefixLine& line = lines[i - first];
       line.Truncate(0);
       line.PushBoard(BoardTokensOf(boards[i]));

@@ -42,7 +42,7 @@ Fields FieldsOf(DataOptions& options) {
              {.min = 0, .max = kMaxDepth});
   fields.Add("eval_min_depth", options.eval_min_depth, "the same for deep_acc and deep_loss",
              {.min = 0, .max = kMaxDepth});
-  fields.Add("eval_rows", options.eval_rows, "most positions of each evaluation", {.min = 1});
+  fields.Add("eval_rows", options.eval_rows, "max positions of each evaluation", {.min = 1});
   fields.Add("batch_size", options.batch_size, "positions of a batch", {.min = 1, .max = 1 << 20});
   fields.Add("loader_threads", options.loader_threads, "threads that make batches ahead",
              {.min = 1, .max = 256});

@@ -61,7 +61,7 @@ bool IsInputName(const fs::path& path) {
 }
 
 // {"fen", "evals": [{"pvs": [{"cp" | "mate", "line"}], "knodes", "depth"}]}: a row for each pv.
-uint64_t UseLine(const io::JsonLine& line, uint64_t most, const RowPiece::Use& use) {
+uint64_t UseLine(const io::JsonLine& line, uint64_t max, const RowPiece::Use& use) {
   uint64_t rows = 0;
   const io::JsonValue root = line.root();
   RawRow row;
@@ -70,7 +70,7 @@ uint64_t UseLine(const io::JsonLine& line, uint64_t most, const RowPiece::Use& u
     row.depth = eval["depth"].OptionalInt();
     row.knodes = eval["knodes"].OptionalInt();
     for (io::JsonValue pv : eval["pvs"].Items()) {
-      if (rows == most) return rows;
+      if (rows == max) return rows;
       row.line = pv["line"].OptionalString().value_or("");
       row.cp = pv["cp"].OptionalInt();
       row.mate = pv["mate"].OptionalInt();
@@ -81,12 +81,12 @@ uint64_t UseLine(const io::JsonLine& line, uint64_t most, const RowPiece::Use& u
   return rows;
 }
 
-uint64_t UseLines(io::JsonLines& lines, uint64_t most, const RowPiece::Use& use) {
+uint64_t UseLines(io::JsonLines& lines, uint64_t max, const RowPiece::Use& use) {
   uint64_t rows = 0;
   while (const io::JsonLine* line = lines.Next()) {
-    if (rows == most) break;
+    if (rows == max) break;
     if (!line->ok()) throw Error("{}; repair or remove the line", line->problem());
-    rows += UseLine(*line, most - rows, use);
+    rows += UseLine(*line, max - rows, use);
   }
   return rows;
 }
@@ -96,11 +96,11 @@ std::optional<int64_t> Cell(const io::Chunk& chunk, size_t column, size_t row) {
   return chunk.columns[column].ints[row];
 }
 
-uint64_t UseScan(io::ParquetScan scan, uint64_t most, const RowPiece::Use& use) {
+uint64_t UseScan(io::ParquetScan scan, uint64_t max, const RowPiece::Use& use) {
   uint64_t rows = 0;
   while (const io::Chunk* chunk = scan.Next()) {
     for (size_t i = 0; i < chunk->rows; ++i) {
-      if (rows == most) return rows;
+      if (rows == max) return rows;
       use({.fen = chunk->columns[0].texts[i],
            .line = chunk->columns[1].texts[i],
            .depth = Cell(*chunk, 2, i),
@@ -196,11 +196,11 @@ bool RowSource::PassParquet(bool wanted, std::optional<RowPiece>& piece) {
     order.push_back({file, group_});
     rows += groups[group_++].rows;
   }
-  const uint64_t most = std::min(rows, rows_left_);
-  if (options_.rows > 0) rows_left_ -= most;
+  const uint64_t max = std::min(rows, rows_left_);
+  if (options_.rows > 0) rows_left_ -= max;
   if (wanted) {
-    piece.emplace([parquet = parquet_, order = std::move(order), most](const RowPiece::Use& use) {
-      return UseScan(parquet->reader.ScanRowGroups(kColumns, order), most, use);
+    piece.emplace([parquet = parquet_, order = std::move(order), max](const RowPiece::Use& use) {
+      return UseScan(parquet->reader.ScanRowGroups(kColumns, order), max, use);
     });
   }
   return true;

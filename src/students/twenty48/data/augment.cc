@@ -53,12 +53,12 @@ Board Seen(const Board& board, const View& view) {
 
 View CanonicalView(const Board& board) {
   View best;
-  uint64_t most = 0;
+  uint64_t max = 0;
   for (int flip : {0, 1}) {
     for (int turns = 0; turns < 4; ++turns) {
       const uint64_t packed = Seen(board, {turns, flip}).packed();
-      if (packed > most) {
-        most = packed;
+      if (packed > max) {
+        max = packed;
         best = {turns, flip};
       }
     }
