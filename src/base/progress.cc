@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
@@ -30,6 +31,7 @@ Progress::Progress(std::string unit, uint64_t total)
 Progress::Progress(std::string unit, uint64_t total, Options options)
     : unit_(std::move(unit)), total_(total), options_(std::move(options)) {
   options_.mode = Resolve(options_.mode);
+  done_ = options_.start;
   next_draw_ms_ = options_.mode == Options::Mode::kBar
                       ? kBarMilliseconds
                       : static_cast<int64_t>(options_.line_seconds * 1000);
@@ -77,7 +79,7 @@ void Progress::Draw(Clock::time_point now) {
 std::string Progress::Line(double seconds) const {
   const uint64_t done = done_;
   const uint64_t total = total_;
-  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+  const double rate = seconds > 0 ? static_cast<double>(done - options_.start) / seconds : 0;
   std::string line = unit_;
   if (total > 0) {
     const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
@@ -94,9 +96,13 @@ std::string Progress::Line(double seconds) const {
     line += " " + HumanCount(static_cast<double>(done));
   }
   line += fmt::format("  {}/s", HumanCount(rate));
-  if (total > done && rate > 0) {
-    line += "  ETA " + HumanSeconds(static_cast<double>(total - done) / rate);
+  std::optional<double> left;
+  if (total > done && rate > 0) left = static_cast<double>(total - done) / rate;
+  if (options_.max_seconds > 0) {
+    const double limit = std::max(0.0, options_.max_seconds - seconds);
+    left = std::min(left.value_or(limit), limit);
   }
+  if (left) line += "  ETA " + HumanSeconds(*left);
   if (!note_.empty()) line += "  " + note_;
   return line;
 }
@@ -106,11 +112,11 @@ void Progress::Finish() {
   const std::lock_guard lock(mutex_);
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   if (options_.mode == Options::Mode::kBar) options_.write("", true);
-  options_.write(fmt::format("{} {} in {} ({}/s){}", HumanCount(static_cast<double>(done_)), unit_,
-                             HumanSeconds(seconds),
-                             HumanCount(static_cast<double>(done_) / std::max(seconds, 1e-9)),
-                             note_.empty() ? "" : "  " + note_),
-                 false);
+  const auto here = static_cast<double>(done_ - options_.start);
+  options_.write(
+      fmt::format("{} {} in {} ({}/s){}", HumanCount(here), unit_, HumanSeconds(seconds),
+                  HumanCount(here / std::max(seconds, 1e-9)), note_.empty() ? "" : "  " + note_),
+      false);
 }
 
 }  // namespace kibitz

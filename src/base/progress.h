@@ -21,8 +21,10 @@ class Progress {
     enum class Mode { kAuto, kBar, kLines, kSilent };
     Mode mode = Mode::kAuto;   // Auto: silent by log level, a bar on a terminal, else lines.
     double line_seconds = 10;  // Between plain lines.
+    uint64_t start = 0;        // Done before this process began: in the share, not in the rate.
+    double max_seconds = 0;    // A time limit, for the time left; 0: none.
     // Where text goes; default stderr. The second argument tells a status line from a full one.
-    std::function<void(const std::string& text, bool status)> write;
+    std::function<void(const std::string& text, bool status)> write = {};
   };
 
   // `unit` is what is counted ("games"); total 0 means unknown.
@@ -32,6 +34,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  // Add(0) only shows the note and the time anew.
   void Add(uint64_t count);
   // For a total that is known only after the start.
   void SetTotal(uint64_t total) { total_ = total; }
@@ -39,6 +42,7 @@ class Progress {
   void SetNote(std::string note);
   void Finish();
 
+  // Those before the start included.
   uint64_t done() const { return done_; }
 
  private:

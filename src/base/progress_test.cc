@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Mode = Progress::Options::Mode;
 
 struct Captured {
@@ -43,6 +44,34 @@ TEST(ProgressTest, PlainLinesWithRateAndTimeLeft) {
   ASSERT_EQ(captured.lines.size(), 2U);
   EXPECT_THAT(captured.lines[1], ContainsRegex("^50 games in 0:00 \\("));
   EXPECT_TRUE(captured.statuses.empty());
+}
+
+TEST(ProgressTest, AResumedRunCountsFromItsBeginningButNotInTheRate) {
+  Captured captured;
+  Progress::Options options = Capture(captured, Mode::kLines);
+  options.start = 500;
+  Progress progress("steps", 1000, options);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  progress.Add(1);
+  ASSERT_EQ(captured.lines.size(), 1U);
+  EXPECT_THAT(captured.lines[0], HasSubstr("steps 50%  501/1k"));
+  // At most ten a second: 499 take 50 seconds and more, not the tenth of one that 501 would tell.
+  EXPECT_THAT(captured.lines[0], Not(HasSubstr("ETA 0:00")));
+  progress.Finish();
+  EXPECT_THAT(captured.lines[1], ContainsRegex("^1 steps in 0:00 \\("));
+}
+
+TEST(ProgressTest, TheTimeLimitBoundsTheTimeLeft) {
+  Captured captured;
+  Progress::Options options = Capture(captured, Mode::kLines);
+  options.max_seconds = 60.4;
+  Progress progress("steps", 1'000'000, options);
+  progress.SetNote("batch 3/8");
+  progress.Add(0);  // Nothing done yet: only the limit is known.
+  progress.Add(1);
+  ASSERT_EQ(captured.lines.size(), 2U);
+  EXPECT_THAT(captured.lines[0], ContainsRegex("^steps 0%  0/1M  0/s  ETA 1:00  batch 3/8$"));
+  EXPECT_THAT(captured.lines[1], HasSubstr("ETA 1:00"));
 }
 
 TEST(ProgressTest, BarIsDrawnAndCleared) {
