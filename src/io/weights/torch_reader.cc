@@ -8,6 +8,7 @@
 #include "io/bytes/mapped_file.h"
 #include "io/bytes/zip_reader.h"
 #include "io/weights/pickle.h"
+#include "io/weights/run_checkpoints.h"
 #include "io/weights/torch_file.h"
 #include "io/weights/torch_types.h"
 
@@ -436,6 +437,7 @@ Value ParsePt(std::span<const std::byte> bytes, std::shared_ptr<const void> owne
 }
 
 Value ReadPt(const std::string& path) {
+  CheckCheckpointExists(path);
   const auto file = MappedFile::Open(path);
   // Only the directory, the pickle and a header before each tensor are read here.
   file->BeginScatteredReads();
