@@ -8,14 +8,17 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "io/weights/state_dict.h"
 #include "io/weights/torch_file.h"
+#include "io/weights/value_tree.h"
 #include "tests/support/decoder_records.h"
 #include "tests/support/test_data.h"
 
@@ -29,31 +32,26 @@ using testing::ReadWhole;
 
 const std::string kProgram = testing::ProgramPath("kibitz");
 
+// Weights by name.
+using Tensors = std::map<std::string, io::Value>;
+
+Tensors TensorsOf(const std::string& path) {
+  Tensors tensors;
+  for (const io::NamedTensor& item : io::StateDict::From(io::ReadPt(path), path).tensors()) {
+    tensors.emplace(item.name, io::Value::Of(item.tensor));
+  }
+  return tensors;
+}
+
 class DecoderTrainTest : public ::testing::Test {
  protected:
   void SetUp() override {
     testing::WriteGames(folder_.File("g.parquet"), {.count = 40, .max_plies = 20});
+    testing::WriteGames(folder_.File("val-g.parquet"), {.count = 4, .seed = 2, .max_plies = 20});
     testing::WriteSearches(folder_.File("v.parquet"), {.count = 40});
     testing::WriteSearches(folder_.File("val.parquet"), {.count = 6, .seed = 2});
-    std::ofstream(Config()) << R"(project_name: "test"
-run_name: "run"
-data:
-  pretrain_parquet_dir: ")" << folder_.File("g.parquet")
-                            << R"("
-  variation_parquet_dir: ")" << folder_.File("v.parquet")
-                            << R"("
-  val_variation_parquet_dir: ")"
-                            << folder_.File("val.parquet") << R"("
-  val_batches: 1
-  batch_size: 2
-  num_workers: 4
-  max_seq_len: 300
-  variation_ratio: 0.5
-  max_variations: 3
-  max_depth: 5
-  tau_base: 0.3
-  tau_alpha: 1.0
-model:
+    std::ofstream(NoModel()) << Sections();
+    std::ofstream(Config()) << Sections() << R"(model:
   embed_dim: 16
   num_heads: 2
   num_layers: 2
@@ -63,6 +61,25 @@ model:
   wl_sigma: 0.4
   value_hidden_size: 16
   num_fourier_freq: 8
+)";
+  }
+
+  std::string Sections() const {
+    return fmt::format(R"(project_name: "test"
+run_name: "run"
+data:
+  pretrain_parquet_dir: "{0}/g.parquet"
+  variation_parquet_dir: "{0}/v.parquet"
+  val_variation_parquet_dir: "{0}/val.parquet"
+  val_batches: 1
+  batch_size: 2
+  num_workers: 4
+  max_seq_len: 300
+  variation_ratio: 0.5
+  max_variations: 3
+  max_depth: 5
+  tau_base: 0.3
+  tau_alpha: 1.0
 training:
   learning_rate: 1.0e-3
   weight_decay: 0.1
@@ -74,18 +91,19 @@ training:
   log_every_n_steps: 5
   save_every_n_steps: 4
   threads: 1
-  checkpoint_dir: ")" << folder_.path()
-                            << R"("
+  checkpoint_dir: "{0}"
 loss:
   final_move_weight: 5.0
   thinking_move_weight: 2.0
   board_weight: 1.0
   wl_weight: 1.0
   d_weight: 1.0
-)";
+)",
+                       folder_.path());
   }
 
   std::string Config() const { return folder_.File("config.yaml"); }
+  std::string NoModel() const { return folder_.File("no-model.yaml"); }
   std::vector<std::string> Command(const std::string& run,
                                    std::vector<std::string> more = {}) const {
     std::vector<std::string> words = {kProgram,     "decoder", "finetune", "--config", Config(),
@@ -93,24 +111,35 @@ loss:
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  // The weights of a run's last checkpoint.
-  io::StateDict Weights(const std::string& run, int64_t step) const {
-    const std::string path = folder_.File(fmt::format("{}/checkpoint_step_{:09}.pt", run, step));
-    return io::StateDict::From(io::ReadPt(path), path);
+  // Pretrains for three steps; the run's folder.
+  std::string Pretrain(const std::string& run, std::vector<std::string> more = {}) const {
+    const std::string words =
+        "--embed-dim 16 --num-heads 2 --num-layers 2 --d-ff 24 --n-buckets 20 --value-hidden-size "
+        "16 --num-fourier-freq 8 --max-steps 3 --threads 1 --batch-size 2 --json";
+    std::vector<std::string> command = {kProgram, "decoder", "pretrain"};
+    for (std::string_view word : SplitWords(words)) command.emplace_back(word);
+    for (const std::string& word :
+         {std::string("--parquet-dir"), folder_.File("g.parquet"), std::string("--checkpoint-dir"),
+          folder_.path(), std::string("--run-name"), run}) {
+      command.push_back(word);
+    }
+    command.insert(command.end(), more.begin(), more.end());
+    const Ran ran = testing::RunCommand(command);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    pretrain_messages_ = ran.err;
+    return folder_.File(run);
   }
   void ExpectSameRuns(const std::string& a, const std::string& b) const {
     EXPECT_EQ(ReadWhole(folder_.File(a + "/metrics.jsonl")),
               ReadWhole(folder_.File(b + "/metrics.jsonl")));
-    const io::StateDict ours = Weights(a, 60);
-    const io::StateDict theirs = Weights(b, 60);
-    ASSERT_EQ(ours.tensors().size(), theirs.tensors().size());
-    for (size_t i = 0; i < ours.tensors().size(); ++i) {
-      EXPECT_EQ(io::Value::Of(ours.tensors()[i].tensor), io::Value::Of(theirs.tensors()[i].tensor))
-          << ours.tensors()[i].name;
-    }
+    const auto last = [&](const std::string& run) {
+      return TensorsOf(folder_.File(run + "/checkpoint_step_000000060.pt"));
+    };
+    EXPECT_EQ(last(a), last(b));
   }
 
   testing::TempFolder folder_;
+  mutable std::string pretrain_messages_;
 };
 
 pid_t Start(const std::vector<std::string>& words) {
@@ -169,7 +198,7 @@ TEST_F(DecoderTrainTest, KilledTwentyTimesItEndsAsIfNeverDisturbed) {
   ExpectSameRuns("whole", "killed");
 }
 
-TEST_F(DecoderTrainTest, StopsOnCtrlCAndByLimitsAndGoesOn) {
+TEST_F(DecoderTrainTest, StopsOnCtrlCAndByLimitsAndResumes) {
   const Ran whole = testing::RunCommand(Command("whole"));
   ASSERT_EQ(whole.code, 0) << whole.err;
   const Ran some = testing::RunCommand(Command("parts", {"--max-steps", "17"}));
@@ -193,43 +222,62 @@ TEST_F(DecoderTrainTest, StopsOnCtrlCAndByLimitsAndGoesOn) {
   ExpectSameRuns("whole", "parts");
 }
 
-TEST_F(DecoderTrainTest, PretrainsAndFinetunesFromThere) {
-  const Ran games = testing::RunCommand({kProgram,
-                                         "decoder",
-                                         "pretrain",
-                                         "--parquet-dir",
-                                         folder_.File("g.parquet"),
-                                         "--embed-dim",
-                                         "16",
-                                         "--num-heads",
-                                         "2",
-                                         "--num-layers",
-                                         "2",
-                                         "--d-ff",
-                                         "24",
-                                         "--n-buckets",
-                                         "20",
-                                         "--value-hidden-size",
-                                         "16",
-                                         "--num-fourier-freq",
-                                         "8",
-                                         "--max-steps",
-                                         "3",
-                                         "--threads",
-                                         "1",
-                                         "--batch-size",
-                                         "2",
-                                         "--checkpoint-dir",
-                                         folder_.path(),
-                                         "--json",
-                                         "--quiet",
-                                         "--model.max-seq-len",
-                                         "300"});
-  ASSERT_EQ(games.code, 0) << games.err;
-  const std::string checkpoint = json::parse(games.out)["checkpoint"];
-  const Ran tuned = testing::RunCommand(
-      Command("tuned", {"--pretrain-checkpoint", checkpoint, "--max-steps", "2"}));
+// Pretraining leaves the thinking head as it was drawn; finetuning starts it as a copy of the
+// policy head, and everything else as it was pretrained.
+TEST_F(DecoderTrainTest, FinetuningStartsTheThinkingHeadAsACopyOfThePolicyHead) {
+  const std::string best =
+      Pretrain("pre", {"--val-parquet-dir", folder_.File("val-g.parquet")}) + "/best.pt";
+  const Ran tuned = testing::RunCommand(Command(
+      "tuned", {"--pretrain-checkpoint", best, "--max-steps", "1", "--learning-rate", "0"}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
+  Tensors expected = TensorsOf(best);
+  for (const char* part : {"weight", "bias"}) {
+    io::Value& thinking = expected.at(fmt::format("thinking_policy_head.{}", part));
+    const io::Value& policy = expected.at(fmt::format("policy_head.{}", part));
+    EXPECT_NE(thinking, policy);
+    thinking = policy;
+  }
+  EXPECT_EQ(TensorsOf(json::parse(tuned.out)["checkpoint"]), expected);
+  // A finetuned checkpoint keeps its own thinking head.
+  const Ran longer =
+      testing::RunCommand(Command("longer", {"--pretrain-checkpoint", best, "--max-steps", "3"}));
+  ASSERT_EQ(longer.code, 0) << longer.err;
+  const std::string finetuned = json::parse(longer.out)["checkpoint"];
+  const Ran again = testing::RunCommand(Command(
+      "again", {"--pretrain-checkpoint", finetuned, "--max-steps", "1", "--learning-rate", "0"}));
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(TensorsOf(json::parse(again.out)["checkpoint"]), TensorsOf(finetuned));
+}
+
+TEST_F(DecoderTrainTest, TheModelIsThatOfTheCheckpoint) {
+  const std::string folder = Pretrain("pre");
+  EXPECT_THAT(pretrain_messages_,
+              HasSubstr("no validation data (data.val_parquet_dir is not set)"));
+  const auto finetune = [&](const std::string& run, const std::string& checkpoint,
+                            std::vector<std::string> more) {
+    std::vector<std::string> words = {
+        kProgram,     "decoder", "finetune",    "--config", NoModel(),
+        "--run-name", run,       "--max-steps", "1",        "--pretrain-checkpoint",
+        checkpoint,   "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return testing::RunCommand(words);
+  };
+  // Without validation data there is no best.pt: the message says what to take instead.
+  const std::string last = folder + "/checkpoint_step_000000003.pt";
+  const Ran missing = finetune("x", folder + "/best.pt", {});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("newest checkpoint of this run is " + last));
+  const Ran ran = finetune("tuned", last, {});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("model from " + last + ": embed_dim 16, num_heads 2"));
+  const json config = io::ToTree(io::ReadPt(json::parse(ran.out)["checkpoint"]).Get("config"));
+  EXPECT_EQ(config["model"]["embed_dim"], 16);
+  EXPECT_EQ(config["model"]["max_seq_len"], 300);  // Pretraining's 256 is too short.
+  EXPECT_TRUE(testing::Exists(folder_.File("tuned/best.pt")));
+  const Ran other = finetune("y", last, {"--embed-dim", "32"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("model.embed_dim is 32, but the weights to start from, " + last +
+                                   ", have 16"));
 }
 
 TEST_F(DecoderTrainTest, MistakesAreExplained) {
@@ -241,7 +289,9 @@ TEST_F(DecoderTrainTest, MistakesAreExplained) {
   EXPECT_THAT(error({"--data.max-seq-len", "500"}), HasSubstr("model.max_seq_len only 300"));
   EXPECT_THAT(error({"--learning-rat", "1"}), HasSubstr("did you mean --training.learning-rate?"));
   EXPECT_THAT(error({"--num-heads", "3"}), HasSubstr("num_heads"));
-  EXPECT_THAT(error({"--device", "tpu"}), HasSubstr("cpu, cuda"));
+  EXPECT_THAT(error({"--device", "tpu"}), HasSubstr("expected cpu, cuda or cuda:N"));
+  EXPECT_THAT(error({"--device", "cuda:99"}), HasSubstr("use --device cpu"));
+  EXPECT_THAT(error({"--max-steps", "1"}), HasSubstr("use_amp has no effect on the CPU"));
   ASSERT_EQ(testing::RunCommand(Command("y", {"--max-steps", "1"})).code, 0);
   EXPECT_THAT(testing::RunCommand(Command("y", {"--embed-dim", "32"})).err,
               HasSubstr("model.embed_dim 16, the config says 32"));

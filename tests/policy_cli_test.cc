@@ -218,6 +218,43 @@ TEST(PolicyCli, TrainsResumesExportsAndPlays) {
   }
 }
 
+TEST(PolicyCli, AWarmStartTakesTheModelOfTheWeights) {
+  const TempFolder folder;
+  const std::string data = folder.File("data");
+  Answer({"precompute", GoldenRows(), "--out", data, "--val-share", "0.1"});
+  const auto train = [&](const std::string& name, std::vector<std::string> more) {
+    std::vector<std::string> words = {kProgram,      "policy",       "train", "--data-dir",
+                                      data,          "--run-name",   name,    "--checkpoint-dir",
+                                      folder.path(), "--num-layers", "1",     "--threads",
+                                      "1",           "--batch-size", "64",    "--eval-rows",
+                                      "64",          "--max-steps",  "3",     "--log-every-n-steps",
+                                      "1",           "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return testing::RunCommand(words);
+  };
+  const Ran first = train("first", {"--hidden-channels", "4"});
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_TRUE(testing::Exists(folder.File("first/best.pt")));  // Though no validation was due.
+  const std::string weights = folder.File("first/best.pt");
+  const Ran taken = train("taken", {"--init", weights});
+  ASSERT_EQ(taken.code, 0) << taken.err;
+  EXPECT_THAT(taken.err, HasSubstr("model from " + weights));
+  const Ran other = train("other", {"--init", weights, "--hidden-channels", "8"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("model.hidden_channels is 8, but the weights to start from, " +
+                                   weights + ", have 4"));
+  // Options that change how it computes, not what.
+  const Ran again = train("again", {"--hidden-channels", "4", "--gradient-checkpointing"});
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_NEAR(json::parse(again.out)["metrics"]["total_loss"].get<double>(),
+              json::parse(first.out)["metrics"]["total_loss"].get<double>(), 1e-4);
+  EXPECT_EQ(train("x", {"--cls", "PolicyMLP", "--gradient-checkpointing"}).code, 2);
+  const Ran nowhere = train("y", {"--device", "cuda:99"});
+  EXPECT_EQ(nowhere.code, 1);
+  EXPECT_THAT(nowhere.err, HasSubstr("use --device cpu"));
+  EXPECT_THAT(train("z", {"--use-amp"}).err, HasSubstr("use_amp has no effect on the CPU"));
+}
+
 // A network that sees few positions again and again learns them by heart.
 TEST(PolicyCli, LearnsByHeart) {
   const TempFolder folder;

@@ -232,6 +232,60 @@ TEST(Twenty48Cli, TheNetworkWithoutAttentionIsAWarmStart) {
   EXPECT_EQ(small["mean_score"], from_folder["mean_score"]);
 }
 
+TEST(Twenty48Cli, AWarmStartTakesTheModelOfTheWeights) {
+  const TempFolder folder;
+  const auto train = [&](const std::string& name, std::vector<std::string> more) {
+    std::vector<std::string> words = {"train",
+                                      "--mode",
+                                      "hard_move",
+                                      "--dataset-dir",
+                                      GoldenPath("twenty48/pack"),
+                                      "--run-name",
+                                      name,
+                                      "--checkpoint-dir",
+                                      folder.path(),
+                                      "--threads",
+                                      "1",
+                                      "--batch-size",
+                                      "32",
+                                      "--val-run-pct",
+                                      "0.4",
+                                      "--val-rows",
+                                      "64",
+                                      "--max-steps",
+                                      "3",
+                                      "--log-every-n-steps",
+                                      "1",
+                                      "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Twenty48(words);
+  };
+  const std::vector<std::string> small = {
+      "--hidden-size",         "16", "--num-hidden-layers", "1",
+      "--num-attention-heads", "2",  "--intermediate-size", "24"};
+  const Ran first = train("first", small);
+  ASSERT_EQ(first.code, 0) << first.err;
+  const std::string weights = folder.File("first/best.pt");  // Though no validation was due.
+  const Ran taken = train("taken", {"--init", weights, "--mode", "binned_ev"});
+  ASSERT_EQ(taken.code, 0) << taken.err;
+  EXPECT_THAT(taken.err, HasSubstr("model from " + weights));
+  const Ran other = train("other", {"--init", weights, "--hidden-size", "32"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("model.hidden_size is 32, but the weights to start from, " +
+                                   weights + ", have 16"));
+  // Options that change how it computes, not what.
+  std::vector<std::string> recomputed = small;
+  recomputed.emplace_back("--gradient-checkpointing");
+  const Ran again = train("again", recomputed);
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_NEAR(json::parse(again.out)["metrics"]["total_loss"].get<double>(),
+              json::parse(first.out)["metrics"]["total_loss"].get<double>(), 1e-4);
+  const Ran nowhere = train("y", {"--device", "cuda:99"});
+  EXPECT_EQ(nowhere.code, 1);
+  EXPECT_THAT(nowhere.err, HasSubstr("use --device cpu"));
+  EXPECT_THAT(train("z", {"--use-amp"}).err, HasSubstr("use_amp has no effect on the CPU"));
+}
+
 TEST(Twenty48Cli, TrainsResumesExportsAndPlays) {
   const TempFolder folder;
   const auto train = [&](const std::string& name, const std::string& mode,

@@ -1,18 +1,29 @@
 #include "cli/commands.h"
 
+#include <iterator>
+
+#include "cli/train_commands.h"
+
 namespace kibitz::cli {
 
 std::vector<Command> AllCommands() {
-  return {
-      ChessShow(),       ChessMoves(),       ChessPerft(),     ChessPgn(),      FileShow(),
-      FileConvert(),     DecoderVocab(),     DecoderTokens(),  DecoderDump(),   DecoderPretrain(),
-      DecoderFinetune(), DecoderMigrate(),   DecoderPredict(), DecoderThink(),  OracleSearch(),
-      OracleGames(),     OracleVariations(), OracleEvals(),    OraclePgn(),     Uci(),
-      Twenty48Oracle(),  Twenty48Generate(), Twenty48Pack(),   Twenty48Merge(), Twenty48Inspect(),
-      Twenty48Train(),   Twenty48Export(),   Twenty48Play(),   Twenty48Eval(),  PolicyPrecompute(),
-      PolicyMerge(),     PolicyExport(),     PolicyVocab(),    PolicyVerify(),  PolicyLabels(),
-      PolicyTrain(),     PolicyPredict(),    TrainCheck(),     TrainPlot(),     Version(),
-      Completion()};
+  std::vector<Command> commands = {ChessShow(),      ChessMoves(),       ChessPerft(),
+                                   ChessPgn(),       FileShow(),         FileConvert(),
+                                   DecoderVocab(),   DecoderTokens(),    DecoderDump(),
+                                   DecoderMigrate(), DecoderPredict(),   DecoderThink(),
+                                   OracleSearch(),   OracleGames(),      OracleVariations(),
+                                   OracleEvals(),    OraclePgn(),        Uci(),
+                                   Twenty48Oracle(), Twenty48Generate(), Twenty48Pack(),
+                                   Twenty48Merge(),  Twenty48Inspect(),  Twenty48Export(),
+                                   Twenty48Play(),   Twenty48Eval(),     PolicyPrecompute(),
+                                   PolicyMerge(),    PolicyExport(),     PolicyVocab(),
+                                   PolicyVerify(),   PolicyLabels(),     PolicyPredict(),
+                                   TrainPlot(),      Version(),          Completion()};
+  std::vector<Command> train = TrainCommandsBySibling();
+  // Before "version" and "completion".
+  commands.insert(commands.end() - 2, std::make_move_iterator(train.begin()),
+                  std::make_move_iterator(train.end()));
+  return commands;
 }
 
 }  // namespace kibitz::cli

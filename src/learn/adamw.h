@@ -1,5 +1,5 @@
 // AdamW (Loshchilov and Hutter, 2019) as PyTorch computes it, with its state in PyTorch's own
-// layout, so that either side can go on with the other's checkpoint.
+// layout: either side resumes from the other's checkpoint.
 //
 //   AdamW optimizer(module.parameters(), options);
 //   double norm = ClipGradients(module.parameters(), 10);
@@ -21,14 +21,14 @@ class AdamW {
  public:
   AdamW(std::vector<torch::Tensor> parameters, const LoopOptions& options);
 
-  // One update with the gradients there are. A parameter without one stays as it is, without decay.
+  // One update. A parameter without a gradient is left alone, also by weight decay.
   void Step(double learning_rate);
   // Drops the gradients.
   void ZeroGradients();
 
   // "optimizer_state_dict" of a checkpoint. The tensors share memory with the optimizer.
   io::Value ToValue() const;
-  // Throws Error, naming `place`, when the state is of other parameters.
+  // Throws Error, naming `place`, when the state does not fit the parameters.
   void Restore(const io::Value& state, const std::string& place);
 
  private:
@@ -44,8 +44,8 @@ class AdamW {
   std::vector<State> states_;
 };
 
-// The norm of all gradients together before clipping; scales them down to `max_norm` unless that is
-// 0. A norm that is no number leaves them as they are.
+// Scales the gradients down to a total norm of `max_norm`, unless that is 0 or the norm is NaN or
+// infinite. Returns the norm before.
 double ClipGradients(const std::vector<torch::Tensor>& parameters, double max_norm);
 
 }  // namespace kibitz::learn

@@ -1,6 +1,6 @@
 // Attention within short blocks of rows: each row of a block sees all rows of it, and none beyond.
 // Rows lie end to end, so that linear layers work on one matrix. Key and value heads may be fewer
-// than query heads: query head h asks key head h mod their number. On the CPU in f32. Letters: R
+// than query heads: query head h uses key head h mod K. On the CPU in float32. Letters: R
 // rows, S rows of a block, H query heads, K key heads, E head width.
 #pragma once
 
@@ -16,7 +16,7 @@ struct BlockShape {
   int64_t kv_heads = 1;  // K, a divisor of H.
 };
 
-// Forward and backward in one go each; scores are kept for the way back.
+// Fused forward and backward; the scores are kept for backward.
 torch::Tensor BlockAttention(const torch::Tensor& q,    // (R, H E)
                              const torch::Tensor& k,    // (R, K E)
                              const torch::Tensor& v,    // (R, K E)

@@ -1,5 +1,5 @@
-// Numbers as distributions over buckets: a head says how likely each bucket's centre is, and is
-// taught the two centres around the true value, weighted by nearness.
+// Values as distributions over buckets: a head predicts the probability of each bucket's centre.
+// Its target is the two centres around the true value, weighted by their distance to it.
 #pragma once
 
 #include <torch/torch.h>
@@ -15,7 +15,7 @@ torch::Tensor UniformBuckets(int64_t count);  // (K)
 
 // The centre nearest to each value; any shape.
 torch::Tensor NearestCentre(const torch::Tensor& values, const torch::Tensor& centres);
-// Cross-entropy of each row with the two centres around its target.
+// Cross-entropy of each row with its target on two centres.
 torch::Tensor SoftBucketLoss(const torch::Tensor& logits,   // (N, K)
                              const torch::Tensor& targets,  // (N)
                              const torch::Tensor& centres   // (K)

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 
 #include "base/error.h"
+#include "io/weights/run_checkpoints.h"
 #include "io/weights/torch_file.h"
 #include "io/weights/value_tree.h"
 
@@ -27,7 +27,8 @@ Value ToValue(const Checkpoint& checkpoint) {
       Value::Dict({{Text("version"), Value::Int(kVersion)},
                    {Text("student"), checkpoint.student},
                    {Text("seconds"), Value::Float(checkpoint.seconds)},
-                   {Text("best"), checkpoint.best ? Value::Float(*checkpoint.best) : Value()}});
+                   {Text("best"), checkpoint.best ? Value::Float(*checkpoint.best) : Value()},
+                   {Text("validation_owed"), Value::Bool(checkpoint.validation_owed)}});
   return Value::Dict({{Text("epoch"), Value::Int(checkpoint.epoch)},
                       {Text("step"), Value::Int(checkpoint.step)},
                       {Text("model_state_dict"), checkpoint.model},
@@ -42,14 +43,15 @@ Checkpoint ReadCheckpoint(const std::string& path) {
   const Value* own = root.Find("kibitz");
   if (own == nullptr) {
     throw Error(
-        "{}: not a checkpoint that a run can go on with (no \"kibitz\" entry); to start from "
-        "its weights, name it as training.pretrain_checkpoint",
+        "{}: no run can resume from this file (it has no \"kibitz\" entry); to start from its "
+        "weights, move it out of the run's folder and give it as --init or --pretrain-checkpoint",
         path);
   }
   if (const int64_t version = own->Get("version").AsInt(); version != kVersion) {
     throw Error("{}: checkpoint version {}, this program knows {}", path, version, kVersion);
   }
   const Value& best = own->Get("best");
+  const Value* owed = own->Find("validation_owed");  // Earlier versions have none.
   return {.epoch = root.Get("epoch").AsInt(),
           .step = root.Get("step").AsInt(),
           .model = root.Get("model_state_dict"),
@@ -57,45 +59,37 @@ Checkpoint ReadCheckpoint(const std::string& path) {
           .config = io::ToTree(root.Get("config")),
           .student = own->Get("student"),
           .seconds = own->Get("seconds").AsDouble(),
-          .best = best.Is(Value::Kind::kNone) ? std::nullopt : std::optional(best.AsDouble())};
+          .best = best.Is(Value::Kind::kNone) ? std::nullopt : std::optional(best.AsDouble()),
+          .validation_owed = owed != nullptr && owed->AsBool()};
 }
 
 RunFolder::RunFolder(std::string path, const RunFolderOptions& options)
     : path_(std::move(path)), options_(options) {
   std::error_code error;
   fs::create_directories(path_, error);
-  if (error) throw Error("cannot make the folder {}: {}", path_, error.message());
-}
-
-std::vector<std::string> RunFolder::All() const {
-  std::vector<std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("checkpoint_step_") && name.ends_with(".pt")) {
-      files.push_back(entry.path());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
+  if (error) throw Error("cannot create the folder {}: {}", path_, error.message());
 }
 
 std::optional<std::string> RunFolder::Last() const {
-  std::vector<std::string> files = All();
+  std::vector<std::string> files = io::ListCheckpoints(path_);
   if (files.empty()) return std::nullopt;
   return std::move(files.back());
+}
+
+bool RunFolder::HasBest() const { return fs::exists(File("best.pt")); }
+
+void RunFolder::NameBest(const std::string& checkpoint) {
+  const std::string temporary = File("best.pt.tmp");
+  fs::remove(temporary);
+  fs::create_hard_link(checkpoint, temporary);
+  fs::rename(temporary, File("best.pt"));
 }
 
 std::string RunFolder::Save(const Checkpoint& checkpoint, bool best) {
   std::string path = File(fmt::format("checkpoint_step_{:09}.pt", checkpoint.step));
   io::WritePt(path, ToValue(checkpoint));
-  if (best) {
-    // A second name for the same file, put in place by a rename.
-    const std::string aside = File("best.pt.tmp");
-    fs::remove(aside);
-    fs::create_hard_link(path, aside);
-    fs::rename(aside, File("best.pt"));
-  }
-  const std::vector<std::string> files = All();
+  if (best) NameBest(path);
+  const std::vector<std::string> files = io::ListCheckpoints(path_);
   const auto keep = static_cast<size_t>(options_.keep);
   for (size_t i = 0; keep > 0 && i + keep < files.size(); ++i) fs::remove(files[i]);
   return path;

@@ -1,19 +1,18 @@
-// Checkpoints of a run: one .pt file a save, in the layout that Python training scripts use (epoch,
-// step, model_state_dict, optimizer_state_dict, scaler_state_dict, config), and under "kibitz" what
-// an exact resume needs besides.
+// Checkpoints of a run: one .pt file each, with the keys that Python training scripts use (epoch,
+// step, model_state_dict, optimizer_state_dict, scaler_state_dict, config). What an exact resume
+// needs besides is under "kibitz".
 //
 //   RunFolder folder("checkpoints/run-1", {.keep = 3});
-//   std::string path = folder.Save(checkpoint);
+//   std::string path = folder.Save(checkpoint, /*best=*/false);
 //   std::optional<std::string> last = folder.Last();
 //
-// A file is written aside and renamed, so a kill leaves the one before.
+// A file is written to a temporary name and renamed: a kill leaves the previous checkpoint.
 #pragma once
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "io/weights/value.h"
 
@@ -25,15 +24,15 @@ struct Checkpoint {
   io::Value model;      // Weights by name.
   io::Value optimizer;  // As PyTorch's optimizers have it.
   nlohmann::ordered_json config;
-  io::Value student;           // The student's own state: position in the data, open sums.
-  double seconds = 0;          // Of training so far, over all stretches.
-  std::optional<double> best;  // The lowest validation loss so far.
-  std::string device = "cpu";
+  io::Value student;             // Position in the data, means since the last log.
+  double seconds = 0;            // Of training so far, all resumes included.
+  std::optional<double> best;    // The lowest validation loss so far.
+  bool validation_owed = false;  // A resume validates before its first step.
 };
 
 io::Value ToValue(const Checkpoint& checkpoint);
-// Reads a file that ToValue's was written to. Throws Error when it is no such checkpoint, also for
-// one of a Python script: those have weights to start from, not a run to go on with.
+// Reads a checkpoint that a run can resume from. Throws Error for any other file, also for one that
+// a Python script wrote: that has weights to start from, but no data position.
 Checkpoint ReadCheckpoint(const std::string& path);
 
 struct RunFolderOptions {
@@ -42,20 +41,21 @@ struct RunFolderOptions {
 
 class RunFolder {
  public:
-  // Makes the folder.
+  // Creates the folder.
   RunFolder(std::string path, const RunFolderOptions& options);
 
-  // Writes "checkpoint_step_000120.pt" and removes the oldest beyond the number to keep. With
-  // `best` the same file is also "best.pt".
+  // Writes "checkpoint_step_000000120.pt" and removes the oldest beyond the number to keep. With
+  // `best`, best.pt becomes a second name of the file.
   std::string Save(const Checkpoint& checkpoint, bool best);
   // The newest checkpoint; nothing when there is none.
   std::optional<std::string> Last() const;
+  bool HasBest() const;
+  // Makes best.pt a second name of a checkpoint in the folder.
+  void NameBest(const std::string& checkpoint);
   std::string File(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
 
  private:
-  std::vector<std::string> All() const;  // Oldest first.
-
   std::string path_;
   RunFolderOptions options_;
 };

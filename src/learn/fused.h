@@ -1,5 +1,5 @@
-// Parts of a transformer that compute forward and backward in one go each, on the CPU in f32. Same
-// meaning as in transformer.h; tests compare them. Letters: R rows (tokens), D width, F hidden
+// Parts of a transformer with fused forward and backward, on the CPU in float32. They compute the
+// same as transformer.h; tests compare them. Letters: R rows (tokens), D width, F hidden
 // width.
 #pragma once
 
@@ -18,7 +18,7 @@ torch::Tensor FusedRmsNorm(const torch::Tensor& x, const torch::Tensor& scale,
 // silu(gate) * up; all (R, F).
 torch::Tensor FusedSwiGlu(const torch::Tensor& gate, const torch::Tensor& up);
 
-// x * weight^T for several weights (N_i, D) at once: their gradients meet in one sum.
+// x * weight^T for several weights (N_i, D) at once; backward sums their gradients for x.
 std::vector<torch::Tensor> Project(const torch::Tensor& x,                      // (R, D)
                                    const std::vector<torch::Tensor>& weights);  // (R, N_i) each
 

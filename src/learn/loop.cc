@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "io/runs/tensorboard.h"
 #include "learn/adamw.h"
 #include "learn/checkpoint.h"
+#include "learn/device.h"
 #include "learn/weights.h"
 
 namespace kibitz::learn {
@@ -26,6 +28,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kMaxSkipped = 10;  // Updates in a row.
 
+// Validation may take so much longer than max_seconds: a tenth of it, and this at least.
+constexpr double kGraceSeconds = 30;
+
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -34,6 +39,30 @@ double WallTime() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// What a resume needs of the data besides the weights.
+struct DataState {
+  uint64_t position = 0;
+  int64_t epoch = 0;
+  Means means;  // Since the last log.
+
+  io::Value ToValue(uint64_t samples) const {
+    using io::Value;
+    return Value::Dict({{Value::String("position"), Value::Int(static_cast<int64_t>(position))},
+                        {Value::String("epoch"), Value::Int(epoch)},
+                        {Value::String("samples"), Value::Int(static_cast<int64_t>(samples))},
+                        {Value::String("means"), means.ToValue()}});
+  }
+  // Checkpoints of earlier versions have sums in other layouts: their first log line after a resume
+  // has the means of the steps since then.
+  static DataState From(const io::Value& value) {
+    DataState state;
+    state.position = static_cast<uint64_t>(value.Get("position").AsInt());
+    state.epoch = value.Get("epoch").AsInt();
+    if (const io::Value* means = value.Find("means")) state.means = Means::From(*means);
+    return state;
+  }
+};
+
 // A run in its folder; Train() below is the loop itself.
 class Run {
  public:
@@ -41,6 +70,7 @@ class Run {
       : trainee_(trainee),
         options_(options),
         loop_(options.loop),
+        facts_(trainee.Facts()),
         parameters_(trainee.module().parameters()),
         optimizer_(parameters_, loop_),
         folder_(loop_.checkpoint_dir + "/" + options.name, {loop_.keep_checkpoints}) {
@@ -51,33 +81,53 @@ class Run {
     timing_.emplace(folder_.File("timing.jsonl"), io::MetricsLogOptions{from});
     board_.emplace(folder_.path(), io::TensorBoardOptions{WallTime(), from});
     report_.folder = folder_.path();
+    report_.unit = facts_.unit;
+    if (!facts_.no_validation.empty()) {
+      LogInfo(
+          "no validation data ({}): this run has no validation loss and no best.pt; other commands "
+          "take its newest checkpoint_step_N.pt",
+          facts_.no_validation);
+    }
+    progress_.emplace("steps", static_cast<uint64_t>(TotalSteps()),
+                      Progress::Options{.start = static_cast<uint64_t>(report_.steps),
+                                        .max_seconds = loop_.max_seconds});
+    trainee_.StartAt(state_.position);
+    if (validation_owed_ && Validate(Validation::kScheduled)) Save(/*best=*/true);
   }
 
   // Whether another step is due; notes why not.
   bool Continues() {
-    const auto stop = [&](Stopped why) {
-      report_.why = why;
-      return false;
-    };
-    if (Interrupted()) return stop(Stopped::kInterrupted);
     if (loop_.max_steps > 0 && report_.steps >= loop_.max_steps) {
-      return stop(Stopped::kMaxSteps);
+      report_.why = Stopped::kMaxSteps;
+      return false;
     }
-    if (loop_.max_seconds > 0 && SecondsSince(start_) >= loop_.max_seconds) {
-      return stop(Stopped::kMaxSeconds);
-    }
-    return true;
+    return !StopIsAsked();
   }
 
-  // The gradients of one step; false when the data ended before its first batch.
+  // The gradients of one step. False when the data ended before its first batch, or when the run
+  // is to stop: then the step is as if it had not begun.
   bool Accumulate() {
     optimizer_.ZeroGradients();
-    const double scale = 1.0 / static_cast<double>(loop_.gradient_accumulation_steps);
-    for (int64_t i = 0; i < loop_.gradient_accumulation_steps; ++i) {
-      if (trainee_.Learn(scale)) continue;
-      report_.why = Stopped::kFinished;
-      return i > 0;
+    const int64_t batches = loop_.gradient_accumulation_steps;
+    const double scale = 1.0 / static_cast<double>(batches);
+    DataState next = state_;
+    for (int64_t i = 0; i < batches; ++i) {
+      if (i > 0 && StopIsAsked()) return false;
+      std::optional<BatchResult> batch = trainee_.Next();
+      if (!batch) {
+        report_.why = Stopped::kFinished;
+        if (i == 0) return false;
+        break;
+      }
+      (batch->loss * scale).backward();
+      next.means += batch->means;
+      next.position = batch->position;
+      next.epoch = batch->epoch;
+      latest_ = std::move(batch->latest);
+      units_ += batch->units;
+      if (i + 1 < batches) ShowProgress(i + 1);
     }
+    state_ = std::move(next);
     return true;
   }
 
@@ -92,38 +142,48 @@ class Run {
       ++report_.skipped_updates;
       if (++skipped_in_a_row_ >= kMaxSkipped) {
         throw Error(
-            "step {}: the gradient was no number {} times in a row; lower the learning rate "
-            "and go on from {}",
+            "step {}: the gradient was NaN or infinite {} times in a row; lower "
+            "training.learning_rate and resume from {}",
             report_.steps, kMaxSkipped,
             report_.checkpoint.empty() ? "the start" : report_.checkpoint);
       }
     }
     ++report_.steps;
     ++report_.steps_here;
-    progress_.Add(1);
+    ShowProgress(/*batches=*/0, /*steps=*/1);
   }
 
   bool IsDue(int64_t every) const { return every > 0 && report_.steps % every == 0; }
-
-  void Log() {
-    report_.last_metrics = trainee_.TakeMetrics();
-    report_.last_metrics.emplace_back("lr", learning_rate_);
-    report_.last_metrics.emplace_back("grad_norm", gradient_norm_);
-    report_.last_metrics.emplace_back("epoch", static_cast<double>(trainee_.epoch()));
-    WriteValues("train", report_.last_metrics);
-    const double speed = UnitsPerSecond();
-    timing_->Write({{"step", report_.steps},
-                    {"seconds", Seconds()},
-                    {trainee_.unit_name() + "_per_second", speed}});
-    ShowNote();
+  bool ValidationIsDue() const {
+    return IsDue(loop_.validate_every_n_steps > 0 ? loop_.validate_every_n_steps
+                                                  : loop_.save_every_n_steps);
   }
 
-  // True when the loss was never lower.
-  bool Validate() {
-    NamedValues values = trainee_.Validate();
-    if (values.empty()) return false;
-    report_.last_validation = std::move(values);
-    WriteValues("val", report_.last_validation);
+  void Log() {
+    report_.last_metrics = state_.means.Values();
+    state_.means = {};
+    for (const auto& value : latest_) report_.last_metrics.push_back(value);
+    report_.last_metrics.emplace_back("lr", learning_rate_);
+    report_.last_metrics.emplace_back("grad_norm", gradient_norm_);
+    report_.last_metrics.emplace_back("epoch", static_cast<double>(state_.epoch));
+    WriteValues("train", report_.last_metrics);
+    timing_->Write({{"step", report_.steps},
+                    {"seconds", Seconds()},
+                    {facts_.unit + "_per_second", UnitsPerSecond()}});
+    ShowProgress(0);
+  }
+
+  enum class Validation { kScheduled, kClosing };
+  // True when the loss was never lower. A validation that is cut short counts for nothing; a
+  // scheduled one is owed and done first by a resume, so that its line is not missing.
+  bool Validate(Validation kind) {
+    const Means means = trainee_.Validate([this] { return KeepsValidating(); });
+    const bool cut = facts_.no_validation.empty() && !KeepsValidating();
+    validation_owed_ = cut && kind == Validation::kScheduled;
+    if (cut || means.empty()) return false;
+    report_.last_validation = means.Values();
+    validated_step_ = report_.steps;
+    WriteValues("val", report_.last_validation, kind == Validation::kClosing);
     const double loss = report_.last_validation.front().second;
     if (!std::isfinite(loss) || (best_ && *best_ <= loss)) return false;
     best_ = loss;
@@ -135,29 +195,57 @@ class Run {
     for (const io::NamedTensor& item : WeightsOf(trainee_.module())) {
       weights.emplace_back(io::Value::String(item.name), io::Value::Of(item.tensor));
     }
-    report_.checkpoint = folder_.Save({.epoch = trainee_.epoch(),
+    report_.checkpoint = folder_.Save({.epoch = state_.epoch,
                                        .step = report_.steps,
                                        .model = io::Value::Dict(std::move(weights)),
                                        .optimizer = optimizer_.ToValue(),
                                        .config = options_.config,
-                                       .student = trainee_.State(),
+                                       .student = state_.ToValue(facts_.samples),
                                        .seconds = Seconds(),
-                                       .best = best_},
+                                       .best = best_,
+                                       .validation_owed = validation_owed_},
                                       best);
     saved_step_ = report_.steps;
   }
 
   RunReport Finish() {
-    if (saved_step_ != report_.steps) Save(false);
-    report_.epoch = trainee_.epoch();
+    const bool validates = facts_.no_validation.empty();
+    const bool closes = validates && report_.why != Stopped::kInterrupted && !validation_owed_ &&
+                        validated_step_ != report_.steps;
+    const bool best = closes && Validate(Validation::kClosing);
+    if (best || saved_step_ != report_.steps) Save(best);
+    if (validates && !folder_.HasBest()) {
+      folder_.NameBest(report_.checkpoint);
+      LogWarn("{} was not validated: the run stopped before; best.pt is a copy of it for now",
+              report_.checkpoint);
+    }
+    report_.epoch = state_.epoch;
     report_.seconds = Seconds();
     report_.seconds_here = SecondsSince(start_);
     report_.units_per_second = UnitsPerSecond();
-    progress_.Finish();
+    progress_->Finish();
     return std::move(report_);
   }
 
  private:
+  // Ctrl-C, SIGTERM or the time limit; notes which.
+  bool StopIsAsked() {
+    if (Interrupted()) {
+      report_.why = Stopped::kInterrupted;
+      return true;
+    }
+    if (loop_.max_seconds > 0 && SecondsSince(start_) >= loop_.max_seconds) {
+      report_.why = Stopped::kMaxSeconds;
+      return true;
+    }
+    return false;
+  }
+  bool KeepsValidating() const {
+    if (Interrupted()) return false;
+    const double grace = std::max(kGraceSeconds, loop_.max_seconds / 10);
+    return loop_.max_seconds <= 0 || SecondsSince(start_) < loop_.max_seconds + grace;
+  }
+
   // Only what a run writes: a folder may hold other things.
   void Clear() {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path())) {
@@ -174,19 +262,21 @@ class Run {
     if (!last) return;
     const Checkpoint checkpoint = ReadCheckpoint(*last);
     CheckSameModel(checkpoint.config, *last);
+    CheckSameData(checkpoint.student, *last);
     LoadWeights(trainee_.module(), io::StateDict::From(checkpoint.model, *last), *last);
     optimizer_.Restore(checkpoint.optimizer, *last);
-    trainee_.Restore(checkpoint.student);
+    state_ = DataState::From(checkpoint.student);
     report_.steps = saved_step_ = checkpoint.step;
     report_.checkpoint = *last;
     report_.resumed = true;
     best_ = checkpoint.best;
+    validation_owed_ = checkpoint.validation_owed;
     seconds_before_ = checkpoint.seconds;
-    LogInfo("going on from {} (step {}, epoch {}, {} of training so far)", *last, checkpoint.step,
+    LogInfo("resuming from {} (step {}, epoch {}, {} of training so far)", *last, checkpoint.step,
             checkpoint.epoch, HumanSeconds(checkpoint.seconds));
   }
 
-  // Weights of other sizes cannot be gone on with; every other setting may change.
+  // A resume needs weights of the same shape; every other option may change.
   void CheckSameModel(const Json& before, const std::string& path) const {
     const Json none = Json::object();
     const auto model_of = [&](const Json& config) { return config.value("model", none); };
@@ -196,51 +286,72 @@ class Run {
       if (!now.contains(key) || now[key] == value) continue;
       throw Error(
           "{}: its run has model.{} {}, the config says {}; use another run_name, or --fresh to "
-          "start anew in its place",
+          "start over in this folder",
           path, key, value.dump(), now[key].dump());
     }
   }
 
-  void WriteValues(const std::string& kind, const NamedValues& values) {
+  void CheckSameData(const io::Value& state, const std::string& path) const {
+    const io::Value* samples = state.Find("samples");
+    if (samples == nullptr || samples->AsInt() == 0 || facts_.samples == 0) return;
+    if (static_cast<uint64_t>(samples->AsInt()) == facts_.samples) return;
+    throw Error(
+        "{}: its run trains on {} samples, the data now has {}; use the same data and filters, "
+        "another run_name, or --fresh to start over in this folder",
+        path, samples->AsInt(), facts_.samples);
+  }
+
+  // A closing validation is not part of the run's schedule: a resume drops its line.
+  void WriteValues(const std::string& kind, const NamedValues& values, bool closing = false) {
     Json line = {{"step", report_.steps}, {"kind", kind}};
     io::TensorBoardWriter::Values curves;
     for (const auto& [name, value] : values) {
       line[name] = value;
       curves.emplace_back(fmt::format("{}/{}", kind, name), value);
     }
+    if (closing) line["closing"] = true;
     metrics_->Write(line);
     board_->Write(report_.steps, WallTime(), curves);
   }
 
-  void ShowNote() {
+  // `batches`: done of the step under way; `steps`: finished since the last call.
+  void ShowProgress(int64_t batches, uint64_t steps = 0) {
     std::string note;
-    for (const std::string& wanted : trainee_.headline()) {
+    if (batches > 0) {
+      note = fmt::format("batch {}/{}  ", batches, loop_.gradient_accumulation_steps);
+    }
+    for (const std::string& wanted : facts_.headline) {
       for (const auto& [name, value] : report_.last_metrics) {
         if (name == wanted) note += fmt::format("{} {:.3f}  ", name, value);
       }
     }
-    note += fmt::format("{} {}/s", HumanCount(UnitsPerSecond()), trainee_.unit_name());
-    progress_.SetNote(note);
+    note += fmt::format("{} {}/s", HumanCount(UnitsPerSecond()), facts_.unit);
+    progress_->SetNote(note);
+    progress_->Add(steps);
   }
 
   // Steps of the whole run as far as is known: for the schedule and the time left.
   int64_t TotalSteps() const {
     const int64_t limit = loop_.max_steps;
-    const int64_t planned = options_.planned_steps;
+    const int64_t planned = PlannedSteps(facts_, loop_);
     return limit > 0 && planned > 0 ? std::min(limit, planned) : std::max(limit, planned);
   }
   double Seconds() const { return seconds_before_ + SecondsSince(start_); }
   double UnitsPerSecond() const {
-    return static_cast<double>(trainee_.units_done()) / std::max(1e-9, SecondsSince(start_));
+    return static_cast<double>(units_) / std::max(1e-9, SecondsSince(start_));
   }
 
   Trainee& trainee_;
   const RunOptions& options_;
   const LoopOptions loop_;
+  const TraineeFacts facts_;
   std::vector<torch::Tensor> parameters_;
   AdamW optimizer_;
   RunFolder folder_;
   RunReport report_;
+  DataState state_;     // After the last finished step.
+  NamedValues latest_;  // Of the last batch.
+  uint64_t units_ = 0;
   std::optional<io::MetricsLog> metrics_;
   std::optional<io::MetricsLog> timing_;
   std::optional<io::TensorBoardWriter> board_;
@@ -249,13 +360,24 @@ class Run {
   double learning_rate_ = 0;
   double gradient_norm_ = 0;
   std::optional<double> best_;
+  bool validation_owed_ = false;
+  int64_t validated_step_ = -1;
   int64_t saved_step_ = -1;
   int64_t skipped_in_a_row_ = 0;
-  Progress progress_{"steps",
-                     static_cast<uint64_t>(std::max<int64_t>(0, TotalSteps() - report_.steps))};
+  std::optional<Progress> progress_;
 };
 
 }  // namespace
+
+Trainee::Trainee(const LoopOptions& options) : device_(DeviceOf(options.device)) {
+  WarnIfNotUsed(options, device_);
+}
+
+int64_t PlannedSteps(const TraineeFacts& facts, const LoopOptions& options) {
+  const double batches = facts.batches_per_epoch * static_cast<double>(options.num_epochs);
+  return static_cast<int64_t>(
+      std::ceil(batches / static_cast<double>(options.gradient_accumulation_steps)));
+}
 
 std::string_view NameOf(Stopped why) {
   switch (why) {
@@ -273,16 +395,14 @@ std::string_view NameOf(Stopped why) {
 
 RunReport Train(Trainee& trainee, const RunOptions& options) {
   const LoopOptions& loop = options.loop;
+  trainee.module().to(trainee.device());
   Run run(trainee, options);
   trainee.module().train();
   while (run.Continues() && run.Accumulate()) {
     run.Update();
     if (run.IsDue(loop.log_every_n_steps)) run.Log();
-    const bool save = run.IsDue(loop.save_every_n_steps);
-    const bool validate =
-        loop.validate_every_n_steps > 0 ? run.IsDue(loop.validate_every_n_steps) : save;
-    const bool best = validate && run.Validate();
-    if (save || best) run.Save(best);
+    const bool best = run.ValidationIsDue() && run.Validate(Run::Validation::kScheduled);
+    if (best || run.IsDue(loop.save_every_n_steps)) run.Save(best);
   }
   return run.Finish();
 }

@@ -3,9 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <limits>
+#include <unistd.h>
 
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <thread>
+
+#include "base/interrupt.h"
 #include "learn/checkpoint.h"
 #include "learn/weights.h"
 #include "tests/support/test_data.h"
@@ -20,52 +27,53 @@ using kibitz::testing::TempFolder;
 // Fits a line to points that follow from their number.
 class LineTrainee : public Trainee {
  public:
-  explicit LineTrainee(uint64_t samples) : samples_(samples) { InitWeights(*net_, 3); }
+  explicit LineTrainee(uint64_t samples) : Trainee(LoopOptions()), samples_(samples) {
+    InitWeights(*net_, 3);
+  }
 
   torch::nn::Module& module() override { return *net_; }
-  bool Learn(double scale) override {
-    if (next_ == samples_) return false;
+  TraineeFacts Facts() const override {
+    return {.unit = "points",
+            .headline = {"total_loss"},
+            .batches_per_epoch = static_cast<double>(samples_),
+            .samples = samples_,
+            .no_validation = validates ? "" : "val is not set"};
+  }
+  void StartAt(uint64_t position) override { next_ = position; }
+  std::optional<BatchResult> Next() override {
+    if (next_ == samples_) return std::nullopt;
+    if (on_batch) on_batch(next_);
     const float x = static_cast<float>(next_ % 17) / 17;
     const torch::Tensor in =
         torch::full({1, 1}, next_ == nan_at ? std::numeric_limits<float>::quiet_NaN() : x);
-    const torch::Tensor loss = (net_->forward(in) - (3 * x - 1)).square().sum();
-    (loss * scale).backward();
-    sum_ += loss.item<double>();
-    ++count_;
-    ++next_;
-    return true;
+    BatchResult result;
+    result.loss = (net_->forward(in) - (3 * x - 1)).square().sum();
+    result.means.Add("total_loss", result.loss.item<double>(), 1);
+    result.latest = {{"point", static_cast<double>(next_)}};
+    result.units = 1;
+    result.position = ++next_;
+    result.epoch = static_cast<int64_t>(next_ / 100);
+    return result;
   }
-  NamedValues TakeMetrics() override {
-    NamedValues values = {{"total_loss", sum_ / count_}};
-    sum_ = count_ = 0;
-    return values;
-  }
-  NamedValues Validate() override {
+  Means Validate(const KeepGoing& keep_going) override {
+    Means means;
+    if (!validates) return means;
+    if (on_validation) on_validation();
+    if (!keep_going()) return means;
     const torch::NoGradGuard no_grad;
-    return {{"total_loss", (net_->forward(torch::ones({1, 1})) - 2).square().item<double>()}};
+    means.Add("total_loss", (net_->forward(torch::ones({1, 1})) - 2).square().item<double>(), 1);
+    return means;
   }
-  io::Value State() const override {
-    return io::Value::List({io::Value::Int(static_cast<int64_t>(next_)), io::Value::Float(sum_),
-                            io::Value::Float(count_)});
-  }
-  void Restore(const io::Value& state) override {
-    next_ = static_cast<uint64_t>(state.items()[0].AsInt());
-    sum_ = state.items()[1].AsDouble();
-    count_ = state.items()[2].AsDouble();
-  }
-  int64_t epoch() const override { return static_cast<int64_t>(next_ / 100); }
-  uint64_t units_done() const override { return next_; }
-  std::string unit_name() const override { return "points"; }
-  std::vector<std::string> headline() const override { return {"total_loss"}; }
 
+  bool validates = true;
   uint64_t nan_at = ~uint64_t{0};
+  std::function<void(uint64_t)> on_batch;
+  std::function<void()> on_validation;
   torch::nn::Linear net_ = torch::nn::Linear(1, 1);
 
  private:
   uint64_t samples_;
   uint64_t next_ = 0;
-  double sum_ = 0;
-  double count_ = 0;
 };
 
 class LoopTest : public ::testing::Test {
@@ -102,7 +110,7 @@ TEST_F(LoopTest, LearnsAndReports) {
   EXPECT_EQ(checkpoints, 2);
 }
 
-// Stopped at odd places and gone on with: the same weights, the same metrics, byte for byte.
+// Stopped at odd places and resumed: the same weights, the same metrics, byte for byte.
 TEST_F(LoopTest, InterruptedRunsEndLikeWholeOnes) {
   LineTrainee whole(300);
   Train(whole, Options("whole"));
@@ -153,7 +161,15 @@ TEST_F(LoopTest, AnotherNetworkIsRefused) {
   EXPECT_THAT(MessageOf([&] { Train(second, options); }), ::testing::HasSubstr("model.width"));
 }
 
-TEST_F(LoopTest, AGradientThatIsNoNumberIsSkipped) {
+TEST_F(LoopTest, AnotherAmountOfDataIsRefused) {
+  LineTrainee first(300);
+  Train(first, Options("a", 10));
+  LineTrainee second(301);
+  EXPECT_THAT(MessageOf([&] { Train(second, Options("a", 20)); }),
+              ::testing::HasSubstr("300 samples, the data now has 301"));
+}
+
+TEST_F(LoopTest, ANanGradientIsSkipped) {
   LineTrainee line(400);
   line.nan_at = 40;
   const RunReport report = Train(line, Options("a"));
@@ -168,6 +184,125 @@ TEST_F(LoopTest, StopsAtTheTimeLimitAndSaves) {
   const RunReport report = Train(line, options);
   EXPECT_EQ(report.why, Stopped::kMaxSeconds);
   EXPECT_EQ(ReadCheckpoint(report.checkpoint).step, report.steps);
+}
+
+// Both runs: 300 batches, 30 a step. The second is stopped by the clock in the middle of a step.
+TEST_F(LoopTest, TheTimeLimitActsBetweenTheBatchesOfAStep) {
+  RunOptions options = Options("whole");
+  options.loop.gradient_accumulation_steps = 30;
+  options.loop.log_every_n_steps = 2;
+  LineTrainee whole(300);
+  Train(whole, options);
+  options.name = "parts";
+  options.loop.max_seconds = 0.2;
+  LineTrainee part(300);
+  part.on_batch = [](uint64_t number) {
+    // Three steps take no time; a batch of the fourth takes a tenth of a second.
+    if (number >= 90) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  };
+  const RunReport report = Train(part, options);
+  EXPECT_EQ(report.why, Stopped::kMaxSeconds);
+  EXPECT_EQ(report.steps, 3);
+  EXPECT_LT(report.seconds_here, 1.5);  // The step alone would take three seconds.
+  options.loop.max_seconds = 0;
+  LineTrainee rest(300);
+  Train(rest, options);
+  EXPECT_TRUE(torch::equal(whole.net_->weight, rest.net_->weight));
+  EXPECT_EQ(ReadWhole(folder_.File("whole/metrics.jsonl")),
+            ReadWhole(folder_.File("parts/metrics.jsonl")));
+}
+
+// In a process of its own, as a signal cannot be taken back.
+TEST_F(LoopTest, CtrlCActsBetweenTheBatchesOfAStep) {
+  RunOptions options = Options("whole");
+  options.loop.gradient_accumulation_steps = 30;
+  LineTrainee whole(300);
+  Train(whole, options);
+  options.name = "parts";
+  EXPECT_EXIT(
+      {
+        CatchInterrupts();
+        LineTrainee part(300);
+        part.on_batch = [](uint64_t number) {
+          if (number == 100) raise(SIGINT);
+        };
+        const RunReport report = Train(part, options);
+        _exit(report.why == Stopped::kInterrupted && report.steps == 3 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+  EXPECT_TRUE(std::filesystem::exists(folder_.File("parts/best.pt")));
+  LineTrainee rest(300);
+  EXPECT_TRUE(Train(rest, options).resumed);
+  EXPECT_TRUE(torch::equal(whole.net_->weight, rest.net_->weight));
+  EXPECT_EQ(ReadWhole(folder_.File("whole/metrics.jsonl")),
+            ReadWhole(folder_.File("parts/metrics.jsonl")));
+}
+
+TEST_F(LoopTest, AValidationCutByCtrlCIsDoneByTheResume) {
+  LineTrainee whole(300);
+  Train(whole, Options("whole"));
+  const RunOptions options = Options("parts");
+  EXPECT_EXIT(
+      {
+        CatchInterrupts();
+        LineTrainee part(300);
+        part.on_validation = [] { raise(SIGINT); };
+        const RunReport report = Train(part, options);
+        _exit(report.why == Stopped::kInterrupted && report.steps == 10 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+  LineTrainee rest(300);
+  Train(rest, options);
+  EXPECT_EQ(ReadWhole(folder_.File("whole/metrics.jsonl")),
+            ReadWhole(folder_.File("parts/metrics.jsonl")));
+}
+
+TEST_F(LoopTest, AShortRunLeavesABestCheckpoint) {
+  LineTrainee line(300);
+  const RunReport report = Train(line, Options("a", 3));
+  EXPECT_EQ(report.last_validation.size(), 1U);
+  EXPECT_EQ(ReadCheckpoint(folder_.File("a/best.pt")).step, 3);
+  EXPECT_THAT(ReadWhole(folder_.File("a/metrics.jsonl")), ::testing::HasSubstr("\"val\""));
+}
+
+TEST_F(LoopTest, WithoutValidationDataThereIsNoBestCheckpoint) {
+  LineTrainee line(300);
+  line.validates = false;
+  ::testing::internal::CaptureStderr();
+  Train(line, Options("a", 20));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::HasSubstr("no validation data (val is not set)"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.File("a/best.pt")));
+}
+
+TEST(PlannedStepsTest, CountsTheLastStepAlsoWhenItIsShort) {
+  const LoopOptions options{.gradient_accumulation_steps = 4, .num_epochs = 3};
+  TraineeFacts facts;
+  facts.batches_per_epoch = 7;
+  EXPECT_EQ(PlannedSteps(facts, options), 6);
+  facts.batches_per_epoch = 8;
+  EXPECT_EQ(PlannedSteps(facts, options), 6);
+}
+
+// A checkpoint of an earlier version: sums of the student's own, no means.
+TEST_F(LoopTest, ResumesFromStatesOfEarlierVersions) {
+  LineTrainee whole(300);
+  Train(whole, Options("whole"));
+  LineTrainee part(300);
+  Train(part, Options("parts", 70));  // A multiple of log_every_n_steps: no means are open.
+  RunFolder folder(folder_.File("parts"), {.keep = 2});
+  Checkpoint checkpoint = ReadCheckpoint(*folder.Last());
+  using io::Value;
+  checkpoint.student =
+      Value::Dict({{Value::String("position"), checkpoint.student.Get("position")},
+                   {Value::String("epoch"), checkpoint.student.Get("epoch")},
+                   {Value::String("sums"), Value::List({Value::Float(0), Value::Float(0)})}});
+  folder.Save(checkpoint, false);
+  LineTrainee rest(300);
+  Train(rest, Options("parts"));
+  EXPECT_TRUE(torch::equal(whole.net_->weight, rest.net_->weight));
+  EXPECT_EQ(ReadWhole(folder_.File("whole/metrics.jsonl")),
+            ReadWhole(folder_.File("parts/metrics.jsonl")));
 }
 
 }  // namespace

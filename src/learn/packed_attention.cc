@@ -48,7 +48,7 @@ Sizes SizesOf(int64_t width, int64_t heads) {
 }
 
 // Rotary angles, a row for each position: cosines and sines for each of the E numbers, the sines
-// negative for even ones. Then x turns into x * cosine + (neighbour of x) * sine.
+// negative for even ones. Then rotated x = x * cosine + (neighbour of x) * sine.
 struct Angles {
   const float* cosine = nullptr;
   const float* sine = nullptr;
@@ -86,7 +86,7 @@ void CopyRow(const float* from, const Sizes& sizes, float* to) {
 
 enum class Turn { kForth, kBack };
 
-// The same turned by the angles of its position, and scaled. Leaves the padding alone.
+// The same rotated by the angles of its position, and scaled. Leaves the padding alone.
 void RotateRow(const float* from, const Angles& angles, int64_t position, const Sizes& sizes,
                float scale, Turn turn, float* to) {
   const float* cosine = angles.cosine + position * sizes.head_width;
@@ -302,7 +302,7 @@ void Attend(const Job& job, const float* q, const float* k, const float* v, floa
   }
 }
 
-// What the way back reads and writes; all but log_sums as (rows, D).
+// What backward reads and writes; all but log_sums as (rows, D).
 struct BackwardData {
   const float* q;
   const float* k;
@@ -378,12 +378,12 @@ void AttendBackward(const Job& job, const BackwardData& data) {
       AddTransposed(block, gradients, job.stride, queries, sizes, count, dkeys);
       MixValues(block, gradients, job.stride, key_rows, sizes, dqueries);
       for (int64_t i = 0; i < block.rows; ++i) {
-        float* turned = dmixed;  // Free by now: one row of it.
+        float* rotated = dmixed;  // Free by now: one row of it.
         RotateRow(dqueries + i * sizes.padded, job.angles,
                   job.plan.position[static_cast<size_t>(out_row + i)], sizes, sizes.scale,
-                  Turn::kBack, turned);
+                  Turn::kBack, rotated);
         float* to = job.Columns(data.dq, asked.q_begin + first + i);
-        for (int64_t e = 0; e < sizes.head_width; ++e) to[e] += turned[e];
+        for (int64_t e = 0; e < sizes.head_width; ++e) to[e] += rotated[e];
       }
     }
   }
@@ -395,7 +395,7 @@ void AttendBackward(const Job& job, const BackwardData& data) {
   }
 }
 
-// Carries the plan from the way forth to the way back.
+// Carries the plan from forward to backward.
 struct PlanHolder : torch::CustomClassHolder {
   explicit PlanHolder(std::shared_ptr<const AttentionPlan> plan) : plan(std::move(plan)) {}
   std::shared_ptr<const AttentionPlan> plan;

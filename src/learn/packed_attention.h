@@ -1,7 +1,7 @@
 // Attention over sequences laid end to end: no padding, and no mask. A query sees the first `seen`
 // keys of its sequence, which covers causal masks and, when blocks are runs of neighbours, causal
-// masks with blocks that see themselves whole. Scores exist for a few queries at a time only, and
-// are computed again on the way back. On the CPU in f32. Letters: H heads, E head width, D = H E.
+// masks with blocks that are bidirectional inside. Scores exist for a few queries at a time only,
+// and backward computes them again. On the CPU in float32. Letters: H heads, E head width, D = H E.
 #pragma once
 
 #include <torch/torch.h>
@@ -21,7 +21,7 @@ struct QueryRun {
   int64_t count = 0;
 };
 
-// One sequence's keys, rows [k_begin, k_begin + k_count) at positions 0, 1, ..., and who asks them.
+// One sequence's keys, rows [k_begin, k_begin + k_count) at positions 0, 1, ..., and its queries.
 // No two key runs share a row.
 struct KeyRun {
   int64_t k_begin = 0;

@@ -7,8 +7,8 @@
 
 namespace kibitz::learn {
 
-// Calls task(i) for every i below count, each on whichever thread is free. Gradients are off
-// inside, and matrix products there run on their own thread alone.
+// Calls task(i) for every i below count, each on any free thread. Inside, gradients are off and
+// matrix products use the calling thread alone.
 void ForEachTask(int64_t count, const std::function<void(int64_t)>& task);
 
 // The same for pieces [begin, end) of a range, each `piece` long but the last.

@@ -1,5 +1,5 @@
-// Gradients without keeping what was computed: only the input stays, the rest is computed again on
-// the way back. Less memory for a third more time.
+// Gradient checkpointing: forward keeps only the input, and backward computes the rest again. Less
+// memory for a third more time.
 #pragma once
 
 #include <torch/torch.h>
@@ -11,8 +11,8 @@ namespace kibitz::learn {
 
 using TensorFunction = std::function<torch::Tensor(const torch::Tensor&)>;
 
-// body(x), where `parameters` are all tensors besides x that the body uses and that want gradients.
-// The body must give the same again when called a second time.
+// body(x). `parameters` are all other tensors that the body uses and that require gradients. The
+// body must compute the same when it is called again.
 torch::Tensor Recomputed(const torch::Tensor& x, const std::vector<torch::Tensor>& parameters,
                          TensorFunction body);
 

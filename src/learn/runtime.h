@@ -1,6 +1,8 @@
-// libtorch set up for this machine, and a look at whether it is set up well. Debian's libtorch
-// without OpenBLAS multiplies matrices a hundred times slower, and takes half the cores by
-// default: both show here before they show as a slow training run.
+// Sets libtorch up for this machine and measures how fast it is. Debian's libtorch multiplies
+// matrices a hundred times slower without OpenBLAS, and uses half the cores by default.
+//
+//   SetThreads(0);
+//   RuntimeReport report = InspectRuntime();
 #pragma once
 
 #include <optional>
@@ -13,13 +15,11 @@ namespace kibitz::learn {
 // Call before the first operation.
 void SetThreads(int threads);
 
-// Starts the program anew with two variables that libraries read before main, unless they are set:
-// - OMP_WAIT_POLICY=passive. OpenMP's threads would otherwise spin while they wait and, on a
-// machine
-//   with other work, hold up each other (measured: 7 times slower beside a compiler).
-// - OPENBLAS_CORETYPE, where OpenBLAS does not know the processor and falls back to the kernels of
-//   an old one (measured: 5 times slower; see BetterKernels).
-// First thing in main; returns when there is nothing to do.
+// Restarts the program with two variables that libraries read before main, unless they are set.
+// OMP_WAIT_POLICY=passive: OpenMP's threads do not spin while they wait (spinning was 7 times
+// slower beside a compiler). OPENBLAS_CORETYPE, where OpenBLAS does not know the processor and
+// falls back to old kernels (5 times slower; see BetterKernels). Call it first in main; it returns
+// when there is nothing to do.
 void StartWell(char** argv);
 
 // What this processor can do that OpenBLAS has kernels for.
@@ -27,18 +27,16 @@ struct Instructions {
   bool avx2 = false;    // With FMA.
   bool avx512 = false;  // F, BW, DQ and VL.
 };
-// The kernels to ask for when OpenBLAS chose those called `chosen`: nothing where they are good.
+// The kernels to ask for when OpenBLAS chose `chosen`; nothing when those are good.
 std::optional<std::string> BetterKernels(std::string_view chosen, Instructions instructions);
 
-// Keeps freed memory in the process for the next step, which wants blocks of the same sizes:
-// getting them from the kernel each time took a third of a training step. Nothing where the C
-// library is not glibc.
+// Keeps freed memory in the process: the next step allocates blocks of the same sizes, and getting
+// them from the kernel took a third of a step. Does nothing without glibc.
 void KeepFreedMemory();
 
 // While it lives, OpenBLAS computes each matrix product on the calling thread: for code that splits
-// products over torch's threads itself. OpenBLAS would otherwise wake threads of its own, and the
-// two kinds fight for the cores. Other libraries see by themselves that they are called from such a
-// thread.
+// products over torch's threads itself. OpenBLAS's own threads would compete with those for the
+// cores. Other matrix libraries do this without help.
 class OneThreadPerProduct {
  public:
   OneThreadPerProduct();

@@ -1,5 +1,5 @@
-// The parts of a transformer in their plain form: tensors with a batch axis, masks written out,
-// ordinary autograd. They are what fast code is compared with. Letters: B rows, S positions of a
+// The parts of a transformer in their plain form: tensors with a batch axis, dense masks, ordinary
+// autograd. Tests compare the fast code with them. Letters: B rows, S positions of a
 // row, D width, H heads, E = D / H, F hidden width of the MLP.
 #pragma once
 

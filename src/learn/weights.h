@@ -28,10 +28,9 @@ std::vector<io::NamedTensor> WeightsOf(const torch::nn::Module& module);
 // another shape or is not known to the module.
 void LoadWeights(torch::nn::Module& module, const io::StateDict& weights, const std::string& place);
 
-// What PyTorch's own constructors draw, but from our streams, so that it is the same everywhere and
-// with any number of threads: Linear and Conv2d U(-1/sqrt(inputs), 1/sqrt(inputs)) for weight and
-// bias, where an output has so many inputs, Embedding N(0, 1). Other modules keep what they have.
-// Each tensor's numbers depend on its name.
+// Initialises as PyTorch's constructors do, but from our random streams: the same on every machine
+// and with any number of threads. Linear and Conv2d: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) for weight
+// and bias; Embedding: N(0, 1); other modules are left alone. A tensor's values depend on its name.
 void InitWeights(torch::nn::Module& module, uint64_t seed);
 void FillNormal(torch::Tensor tensor, uint64_t seed, const std::string& name);
 

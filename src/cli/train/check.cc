@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
 #include "cli/json_output.h"
-#include "cli/train/train_commands.h"
-#include "cli/train_check.h"
+#include "cli/train_commands.h"
 #include "learn/runtime.h"
 
 namespace kibitz::cli {
-namespace {
 
 int Run(const TrainCheckOptions& options, const Context& context) {
   learn::SetThreads(options.threads);
@@ -32,9 +30,5 @@ int Run(const TrainCheckOptions& options, const Context& context) {
   fmt::print("{}\n", good ? "good" : "slow: install libopenblas-dev and check again");
   return good ? 0 : 1;
 }
-
-}  // namespace
-
-Command TrainCheckHere() { return MakeCommand<TrainCheckOptions>(TrainCheckText(), Run); }
 
 }  // namespace kibitz::cli

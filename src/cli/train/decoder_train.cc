@@ -1,14 +1,10 @@
-#include "cli/decoder_train.h"
-
 #include <fmt/format.h>
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "cli/json_output.h"
-#include "cli/train/run_report.h"
-#include "cli/train/train_commands.h"
-#include "learn/loop.h"
+#include "cli/train/run_training.h"
+#include "cli/train_commands.h"
 #include "learn/runtime.h"
 #include "students/decoder/net/trainee.h"
 
@@ -42,8 +38,8 @@ void Announce(const TrainOptions& options, const decoder::DecoderTrainee& traine
           Gigabytes(decoder::EstimateMemory(options)));
 }
 
-void Tell(const learn::RunReport& report, const decoder::DecoderTrainee& trainee,
-          const Context& context) {
+// Rows that were left out, by source and reason.
+Json SkippedRows(const decoder::DecoderTrainee& trainee) {
   Json skipped = Json::object();
   for (const decoder::Source* source : {trainee.games(), trainee.searches()}) {
     if (source == nullptr) continue;
@@ -51,46 +47,32 @@ void Tell(const learn::RunReport& report, const decoder::DecoderTrainee& trainee
       skipped[source->name() + ": " + reason] = tally.count;
     }
   }
-  if (context.json) {
-    PrintJson(ReportJson(report, "tokens", {{"skipped_rows", skipped}}));
-    return;
-  }
-  for (const auto& [reason, count] : skipped.items()) {
-    fmt::print("rows with something wrong: {} ({})\n", count.get<uint64_t>(), reason);
-  }
-  PrintReport(report, "tokens");
+  return skipped;
 }
 
-int Train(TrainOptions options, const Context& context) {
-  decoder::CheckOptions(options);
+int Train(const TrainOptions& given, const Context& context) {
+  const TrainOptions options = Completed(given);
   learn::SetThreads(options.training.threads);
   WarnIfTooLarge(options);
   decoder::DecoderTrainee trainee(options);
   Announce(options, trainee);
-  const Json config = FieldsOf(options).ToTree();
-  const learn::RunReport report = learn::Train(trainee, {.loop = options.training,
-                                                         .config = config,
-                                                         .name = options.run_name,
-                                                         .planned_steps = trainee.PlannedSteps(),
-                                                         .fresh = options.fresh});
-  Tell(report, trainee, context);
-  return report.why == learn::Stopped::kInterrupted ? kExitInterrupted : 0;
-}
-
-int Pretrain(const decoder::PretrainOptions& options, const Context& context) {
-  return Train(options, context);
-}
-int Finetune(const decoder::FinetuneOptions& options, const Context& context) {
-  return Train(options, context);
+  const learn::RunReport report = Trained(trainee, options);
+  const Json skipped = SkippedRows(trainee);
+  if (!context.json) {
+    for (const auto& [reason, count] : skipped.items()) {
+      fmt::print("rows with something wrong: {} ({})\n", count.get<uint64_t>(), reason);
+    }
+  }
+  return PrintReport(report, context, {{"skipped_rows", skipped}});
 }
 
 }  // namespace
 
-Command DecoderPretrainHere() {
-  return MakeCommand<decoder::PretrainOptions>(DecoderPretrainText(), Pretrain);
+int Run(const decoder::PretrainOptions& options, const Context& context) {
+  return Train(options, context);
 }
-Command DecoderFinetuneHere() {
-  return MakeCommand<decoder::FinetuneOptions>(DecoderFinetuneText(), Finetune);
+int Run(const decoder::FinetuneOptions& options, const Context& context) {
+  return Train(options, context);
 }
 
 }  // namespace kibitz::cli

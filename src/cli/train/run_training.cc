@@ -1,4 +1,4 @@
-#include "cli/train/run_report.h"
+#include "cli/train/run_training.h"
 
 #include <fmt/format.h>
 
@@ -25,9 +25,7 @@ void PrintValues(std::string_view title, const learn::NamedValues& values) {
   for (const auto& [name, value] : values) fmt::print("  {:30}{:.6g}\n", name, value);
 }
 
-}  // namespace
-
-Json ReportJson(const learn::RunReport& report, const std::string& unit, const Json& more) {
+Json ReportJson(const learn::RunReport& report, const Json& more) {
   Json object = {{"stopped", NameOf(report.why)},
                  {"resumed", report.resumed},
                  {"steps", report.steps},
@@ -35,7 +33,7 @@ Json ReportJson(const learn::RunReport& report, const std::string& unit, const J
                  {"epoch", report.epoch},
                  {"seconds", report.seconds},
                  {"seconds_here", report.seconds_here},
-                 {unit + "_per_second", report.units_per_second},
+                 {report.unit + "_per_second", report.units_per_second},
                  {"skipped_updates", report.skipped_updates},
                  {"peak_memory_gb", PeakGigabytes()},
                  {"metrics", ToJson(report.last_metrics)},
@@ -46,23 +44,22 @@ Json ReportJson(const learn::RunReport& report, const std::string& unit, const J
   return object;
 }
 
-void PrintReport(const learn::RunReport& report, const std::string& unit) {
+}  // namespace
+
+int PrintReport(const learn::RunReport& report, const Context& context, const Json& more) {
+  const int code = report.why == learn::Stopped::kInterrupted ? kExitInterrupted : 0;
+  if (context.json) {
+    PrintJson(ReportJson(report, more));
+    return code;
+  }
   PrintValues("last metrics", report.last_metrics);
   PrintValues("last validation", report.last_validation);
   fmt::print("{}: step {} (epoch {}), {} here, {} in all, {} {}/s, {:.1f} GB at most\n",
              NameOf(report.why), report.steps, report.epoch, HumanSeconds(report.seconds_here),
-             HumanSeconds(report.seconds), HumanCount(report.units_per_second), unit,
+             HumanSeconds(report.seconds), HumanCount(report.units_per_second), report.unit,
              PeakGigabytes());
   fmt::print("checkpoint {}\n", report.checkpoint);
-}
-
-int TellReport(const learn::RunReport& report, const std::string& unit, const Context& context) {
-  if (context.json) {
-    PrintJson(ReportJson(report, unit, Json::object()));
-  } else {
-    PrintReport(report, unit);
-  }
-  return report.why == learn::Stopped::kInterrupted ? kExitInterrupted : 0;
+  return code;
 }
 
 }  // namespace kibitz::cli

@@ -19,8 +19,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool IsLater(const Json& object, std::optional<int64_t> resume_step) {
+bool IsDropped(const Json& object, std::optional<int64_t> resume_step) {
   if (!resume_step) return false;
+  if (const auto closing = object.find("closing"); closing != object.end()) return true;
   const auto step = object.find("step");
   return step != object.end() && step->is_number() &&
          step->get<double>() > static_cast<double>(*resume_step);
@@ -54,7 +55,7 @@ void DropLines(const std::string& path, std::optional<int64_t> resume_step) {
       throw Error("{}, line {}: {} is no JSON object; remove the line or start another log", path,
                   number, Quoted(line));
     }
-    if (IsLater(object, resume_step)) {
+    if (IsDropped(object, resume_step)) {
       dropped = true;
       continue;
     }

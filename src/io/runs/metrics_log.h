@@ -16,7 +16,8 @@
 namespace kibitz::io {
 
 struct MetricsLogOptions {
-  // Lines whose "step" is greater are dropped; lines without one stay. Nothing: all stay.
+  // Lines whose "step" is greater are dropped, and so are those with "closing": true, which a run
+  // writes only because it stops. Lines without a step stay. Nothing: all stay.
   std::optional<int64_t> resume_step = {};
 };
 

@@ -56,6 +56,18 @@ TEST(MetricsLog, ReopenedLogContinues) {
             "{\"step\":3,\"loss\":0.3333333333333333}\n");
 }
 
+TEST(MetricsLog, AResumeDropsWhatARunWroteBecauseItStopped) {
+  const TempFolder folder;
+  const std::string path = folder.File("m.jsonl");
+  {
+    MetricsLog log(path);
+    WriteSteps(log, 1, 1);
+    log.Write({{"step", 1}, {"kind", "val"}, {"closing", true}});
+  }
+  const MetricsLog log(path, {.resume_step = 1});
+  EXPECT_EQ(ReadWhole(path), "{\"step\":1,\"loss\":1.0}\n");
+}
+
 TEST(MetricsLog, ResumedRunLeavesTheSameFile) {
   const TempFolder folder;
   const std::string straight = folder.File("straight.jsonl");

@@ -14,21 +14,21 @@ Fields FieldsOf(LoopOptions& options) {
   fields.Add("beta1", s.beta1, "of AdamW", {.min = 0, .max = 1});
   fields.Add("beta2", s.beta2, "of AdamW", {.min = 0, .max = 1});
   fields.Add("epsilon", s.epsilon, "of AdamW", {.min = 0});
-  fields.Add("max_grad_norm", s.max_grad_norm, "gradients are scaled down to this norm; 0: never",
+  fields.Add("max_grad_norm", s.max_grad_norm, "clip the gradients to this norm; 0: never",
              {.min = 0});
   fields.Add("gradient_accumulation_steps", s.gradient_accumulation_steps,
-             "batches for one update of the weights, which is a step", {.min = 1, .max = 1 << 20});
-  fields.Add("warmup_steps", s.warmup_steps, "steps in which the rate rises from 0", {.min = 0});
-  fields.AddChoice("schedule", s.schedule, "of the rate after that",
+             "batches in a step, which is one update of the weights", {.min = 1, .max = 1 << 20});
+  fields.Add("warmup_steps", s.warmup_steps, "steps in which the learning rate rises from 0",
+             {.min = 0});
+  fields.AddChoice("schedule", s.schedule, "learning rate after the warm-up",
                    {{"constant", Schedule::kConstant},
                     {"cosine", Schedule::kCosine},
                     {"warmup-stable-decay", Schedule::kWarmupStableDecay}});
-  fields.Add("min_lr_ratio", s.min_lr_ratio, "where a falling rate ends, as a share of it",
-             {.min = 0, .max = 1});
+  fields.Add("min_lr_ratio", s.min_lr_ratio,
+             "where a decaying learning rate ends, as a share of it", {.min = 0, .max = 1});
   fields.Add("decay_fraction", s.decay_fraction,
-             "share of steps in which warmup-stable-decay falls", {.min = 0, .max = 1});
-  fields.Add("num_epochs", s.num_epochs, "passes over the data; 0: until another limit",
-             {.min = 0});
+             "share of steps in which warmup-stable-decay decays", {.min = 0, .max = 1});
+  fields.Add("num_epochs", s.num_epochs, "passes over the data; 0: no limit", {.min = 0});
   fields.Add("max_steps", s.max_steps, "steps in all, those before a resume too; 0: no limit",
              {.min = 0});
   fields.Add("max_seconds", s.max_seconds, "save and stop after so long; 0: no limit", {.min = 0});
@@ -38,15 +38,14 @@ Fields FieldsOf(LoopOptions& options) {
   fields.Add("validate_every_n_steps", s.validate_every_n_steps,
              "steps between validations; 0: at every checkpoint", {.min = 0});
   fields.Add("keep_checkpoints", s.keep_checkpoints,
-             "checkpoints to keep beside the best one; 0: all", {.min = 0});
-  fields.Add("checkpoint_dir", s.checkpoint_dir, "runs are folders in here, by run_name",
-             {.metavar = "DIR"});
-  fields.Add("seed", s.seed, "of weights, order and choices");
+             "newest checkpoints to keep, besides best.pt; 0: all", {.min = 0});
+  fields.Add("checkpoint_dir", s.checkpoint_dir, "parent of the runs' folders", {.metavar = "DIR"});
+  fields.Add("seed", s.seed, "seed of weights, order and augmentation");
   fields.Add("threads", s.threads, "0: all cores", {.min = 0, .max = 1024});
-  fields.Add("device", s.device, "cpu, or cuda where there is one", {.metavar = "NAME"});
-  fields.Add("use_amp", s.use_amp, "half precision where the device has it (not on the CPU)");
+  fields.Add("device", s.device, "cpu, cuda or cuda:N", {.metavar = "NAME"});
+  fields.Add("use_amp", s.use_amp, "bfloat16 matrix products on CUDA; no effect on the CPU");
   fields.Add("gradient_checkpointing", s.gradient_checkpointing,
-             "keep only each layer's input and compute the rest again: less memory, more time");
+             "compute activations again in backward: less memory, a third more time");
   return fields;
 }
 

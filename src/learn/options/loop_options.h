@@ -1,4 +1,4 @@
-// Options of the one training loop: the `training` section of every student's config.
+// Options of the training loop: the `training` section of every student's config.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +20,32 @@ struct LoopOptions {
   double max_grad_norm = 10;  // Gradients are scaled down to this norm; 0: never.
   int64_t gradient_accumulation_steps = 1;
 
-  int64_t warmup_steps = 0;  // The rate rises from 0 on a line.
+  int64_t warmup_steps = 0;  // The learning rate rises linearly from 0.
   Schedule schedule = Schedule::kConstant;
-  double min_lr_ratio = 0.1;    // Where a falling schedule ends, as a share of the rate.
-  double decay_fraction = 0.2;  // Of all steps, for warmup-stable-decay: the falling end.
+  double min_lr_ratio = 0.1;    // Where a decaying schedule ends, as a share of the learning rate.
+  double decay_fraction = 0.2;  // Of all steps: the decay at the end of warmup-stable-decay.
 
   int64_t num_epochs = 1;  // 0: until another limit.
-  int64_t max_steps = 0;   // 0: no limit. Counts the steps before a resume too.
-  double max_seconds = 0;  // Of this stretch; saves and stops. 0: no limit.
+  int64_t max_steps = 0;   // Of the whole run, resumes included. 0: no limit.
+  double max_seconds = 0;  // Since this start or resume; saves and stops. 0: no limit.
 
   int64_t log_every_n_steps = 10;
   int64_t save_every_n_steps = 1000;
-  int64_t validate_every_n_steps = 0;  // 0: at every save, if there is something to validate on.
-  int64_t keep_checkpoints = 3;        // The last ones; the best one is kept besides. 0: all.
+  int64_t validate_every_n_steps = 0;  // 0: at every checkpoint.
+  int64_t keep_checkpoints = 3;        // The newest; best.pt is kept besides. 0: all.
   std::string checkpoint_dir = "checkpoints";
 
-  uint64_t seed = 42;  // Of weights, order and choices.
-  int threads = 0;     // 0: all cores.
-  std::string device = "cpu";
-  bool use_amp = false;  // Half precision where the device has it; the CPU has not.
+  uint64_t seed = 42;          // Of weights, order and augmentation.
+  int threads = 0;             // 0: all cores.
+  std::string device = "cpu";  // cpu, cuda or cuda:N.
+  bool use_amp = false;        // bfloat16 matrix products on CUDA; the CPU stays in float32.
   bool gradient_checkpointing = false;
 };
 
 Fields FieldsOf(LoopOptions& options);
 
-// Of step `step`, from 0; `total` is the number of steps planned, 0 when not known (then falling
-// schedules stay at the rate).
+// The learning rate of step `step`, from 0. `total`: steps planned; 0 when not known, then a
+// decaying schedule does not decay.
 double LearningRateAt(const LoopOptions& options, int64_t step, int64_t total);
 
 }  // namespace kibitz::learn

@@ -13,7 +13,6 @@ struct Entry {
   std::string_view name;
   Mean Metrics::*member;
   bool thinking = false;  // Has no meaning in pretraining.
-  bool sum = false;       // Told as the sum, not the mean.
 };
 
 constexpr Entry kEntries[] = {
@@ -38,9 +37,9 @@ constexpr Entry kEntries[] = {
     {"final_move_acc_reordered", &Metrics::final_move_acc_reordered, true},
     {"wl_mae", &Metrics::wl_mae},
     {"d_mae", &Metrics::d_mae},
-    {"batch_thinking_samples", &Metrics::batch_thinking_samples, true, true},
-    {"batch_normal_samples", &Metrics::batch_normal_samples, true, true},
-    {"n_reordered_samples", &Metrics::n_reordered_samples, true, true},
+    {"batch_thinking_samples", &Metrics::batch_thinking_samples, true},
+    {"batch_normal_samples", &Metrics::batch_normal_samples, true},
+    {"n_reordered_samples", &Metrics::n_reordered_samples, true},
 };
 static_assert(sizeof(Metrics) == std::size(kEntries) * sizeof(Mean));
 
@@ -138,33 +137,23 @@ Metrics& Metrics::operator+=(const Metrics& other) {
   return *this;
 }
 
-std::vector<double> Flatten(const Metrics& metrics) {
-  std::vector<double> numbers;
-  for (const Entry& entry : kEntries) {
-    numbers.push_back((metrics.*entry.member).sum);
-    numbers.push_back((metrics.*entry.member).count);
-  }
-  return numbers;
-}
-
-Metrics Unflatten(std::span<const double> numbers) {
-  CHECK(numbers.size() == 2 * std::size(kEntries));
-  Metrics metrics;
-  for (size_t i = 0; i < std::size(kEntries); ++i) {
-    metrics.*kEntries[i].member = {numbers[2 * i], numbers[2 * i + 1]};
-  }
-  return metrics;
-}
-
-std::vector<std::pair<std::string, double>> NamedValues(const Metrics& metrics, Phase phase) {
+std::vector<std::pair<std::string, Mean>> NamedMeans(const Metrics& metrics, Phase phase) {
   constexpr std::string_view kFinal = "final_";
-  std::vector<std::pair<std::string, double>> values;
+  std::vector<std::pair<std::string, Mean>> means;
   for (const Entry& entry : kEntries) {
     const Mean& mean = metrics.*entry.member;
     if (mean.count == 0 || (entry.thinking && phase == Phase::kPretrain)) continue;
     std::string_view name = entry.name;
     if (phase == Phase::kPretrain && name.starts_with(kFinal)) name.remove_prefix(kFinal.size());
-    values.emplace_back(name, entry.sum ? mean.sum : mean.Value());
+    means.emplace_back(name, mean);
+  }
+  return means;
+}
+
+std::vector<std::pair<std::string, double>> NamedValues(const Metrics& metrics, Phase phase) {
+  std::vector<std::pair<std::string, double>> values;
+  for (const auto& [name, mean] : NamedMeans(metrics, phase)) {
+    values.emplace_back(name, mean.Value());
   }
   return values;
 }

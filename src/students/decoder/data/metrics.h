@@ -1,14 +1,11 @@
-// What a training step is judged by, as sums and counts: they add up over the steps of a gradient
-// accumulation and over machines before they become means.
+// The metrics of training, as sums and counts that add up over batches.
 //
-//   Metrics metrics;
-//   for (const Batch& batch : part) metrics += PackedLoss(net, batch, options).metrics;
-//   for (const auto& [name, value] : NamedValues(metrics, Phase::kFinetune)) ...  // "board_acc",
-//   ...
+//   Metrics metrics = CountMetrics(batch, scores);
+//   metrics += CountMetrics(batch, scores);
+//   auto values = NamedValues(metrics, Phase::kFinetune);  // {{"board_acc", 0.91}, ...}
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,7 +63,7 @@ struct Metrics {
   Mean wl_mae;  // Absolute error of the distribution's mean.
   Mean d_mae;
 
-  // Sums, one addition a batch.
+  // Samples in a batch, mean over the batches.
   Mean batch_thinking_samples;
   Mean batch_normal_samples;
   Mean n_reordered_samples;
@@ -74,12 +71,9 @@ struct Metrics {
   Metrics& operator+=(const Metrics& other);
 };
 
-// For sums over machines: (sum, count) of every member in turn, and back.
-std::vector<double> Flatten(const Metrics& metrics);
-Metrics Unflatten(std::span<const double> numbers);
-
 // Names as the documents log them, without "train/". What was never counted is left out.
 // Pretraining's names are move_loss and move_acc, and it has none of thinking.
+std::vector<std::pair<std::string, Mean>> NamedMeans(const Metrics& metrics, Phase phase);
 std::vector<std::pair<std::string, double>> NamedValues(const Metrics& metrics, Phase phase);
 
 // What the heads said about a batch, in the order of its lists.

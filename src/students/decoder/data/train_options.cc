@@ -1,6 +1,10 @@
 #include "students/decoder/data/train_options.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "learn/options/given_model.h"
+#include "students/decoder/data/weights_file.h"
 
 namespace kibitz::decoder {
 namespace {
@@ -8,28 +12,28 @@ namespace {
 Fields DataFields(DataOptions& data, Phase phase) {
   Fields fields;
   if (phase == Phase::kPretrain) {
-    fields.Add("parquet_dir", data.parquet_dir, "games to learn from: a folder or a file",
+    fields.Add("parquet_dir", data.parquet_dir, "games to train on: a folder or a file",
                {.metavar = "DIR"});
-    fields.Add("val_parquet_dir", data.val_parquet_dir, "games held out for validation",
+    fields.Add("val_parquet_dir", data.val_parquet_dir, "games for validation: a folder or a file",
                {.metavar = "DIR"});
   } else {
     fields.Add("pretrain_parquet_dir", data.pretrain_parquet_dir,
-               "games to learn from: a folder or a file", {.metavar = "DIR"});
+               "games to train on: a folder or a file", {.metavar = "DIR"});
     fields.Add("variation_parquet_dir", data.variation_parquet_dir,
-               "searches to learn from: a folder or a file", {.metavar = "DIR"});
-    fields.Add("val_pretrain_parquet_dir", data.val_parquet_dir, "games held out for validation",
-               {.metavar = "DIR"});
+               "searches to train on: a folder or a file", {.metavar = "DIR"});
+    fields.Add("val_pretrain_parquet_dir", data.val_parquet_dir,
+               "games for validation: a folder or a file", {.metavar = "DIR"});
     fields.Add("val_variation_parquet_dir", data.val_variation_parquet_dir,
-               "searches held out for validation", {.metavar = "DIR"});
+               "searches for validation: a folder or a file", {.metavar = "DIR"});
     fields.Add("variation_ratio", data.stream.variation_ratio,
-               "share of samples that think; the others are games", {.min = 0, .max = 1});
+               "share of samples made from searches; the others are games", {.min = 0, .max = 1});
     fields.AddAll(FieldsOf(data.thinking));
   }
-  fields.Add("val_batches", data.val_batches, "batches of each validation", {.min = 1});
-  fields.Add("max_seq_len", data.max_seq_len, "most tokens in a sequence",
+  fields.Add("val_batches", data.val_batches, "batches in each validation", {.min = 1});
+  fields.Add("max_seq_len", data.max_seq_len, "max tokens in a sequence",
              {.min = kBoardTokens + 3, .max = 1 << 20});
   fields.Add("skip_board_prob", data.skip_board_prob,
-             "chance that a board of a game is left out, the first one never",
+             "probability of leaving out a board of a game (never the first)",
              {.min = 0, .max = 1});
   fields.AddAll(FieldsOf(data.stream));
   return fields;
@@ -79,17 +83,40 @@ TrainOptions::TrainOptions(Phase which) : phase(which) {
 
 Fields FieldsOf(TrainOptions& options) {
   Fields fields;
-  fields.Add("project_name", options.project_name, "for your own order; kept with the run");
+  fields.Add("project_name", options.project_name, "a name for several runs; saved with each");
   fields.Add("run_name", options.run_name, "the run's folder within training.checkpoint_dir");
   fields.AddAll(DataFields(options.data, options.phase), "data");
   fields.AddAll(FieldsOf(options.model), "model");
   fields.AddAll(learn::FieldsOf(options.training), "training");
   fields.Add("training.pretrain_checkpoint", options.pretrain_checkpoint,
-             "weights to start from, .pt or .safetensors; older ones are migrated",
-             {.metavar = "FILE"});
+             "weights to start from, .pt or .safetensors; they fix the model", {.metavar = "FILE"});
   fields.AddAll(LossFields(options.loss, options.phase), "loss");
-  fields.Add("fresh", options.fresh, "start anew where the folder already has a run");
+  fields.Add("fresh", options.fresh, "remove the run that is in the folder and start over");
   return fields;
+}
+
+void NoteGiven(TrainOptions& options, const Fields& fields) {
+  options.given_model = learn::GivenKeys(fields, "model");
+}
+
+TrainOptions Completed(TrainOptions options) {
+  if (!options.pretrain_checkpoint.empty()) {
+    const std::string& path = options.pretrain_checkpoint;
+    std::vector<std::string>& given = options.given_model;
+    const auto was_given = [&](std::string_view key) {
+      return std::find(given.begin(), given.end(), key) != given.end();
+    };
+    std::optional<int> heads;
+    if (was_given("num_heads")) heads = options.model.num_heads;
+    NetConfig of_weights = ReadWeightsFile(path, heads).config;
+    // No weight depends on the longest sequence: pretraining's is shorter.
+    of_weights.max_seq_len = was_given("max_seq_len")
+                                 ? options.model.max_seq_len
+                                 : std::max(of_weights.max_seq_len, options.data.max_seq_len);
+    options.model = learn::ModelOfWeights(options.model, of_weights, given, path);
+  }
+  CheckOptions(options);
+  return options;
 }
 
 void CheckOptions(const TrainOptions& options) {
@@ -127,9 +154,9 @@ uint64_t EstimateMemory(const TrainOptions& options) {
   const auto f = static_cast<uint64_t>(c.d_ff);
   const uint64_t tokens = static_cast<uint64_t>(options.data.stream.batch_size) *
                           static_cast<uint64_t>(options.data.max_seq_len);
-  // Two streams of f32, 8 bytes a number: in a layer its input, both norms, q, k, v, the
-  // attention's answer, what the MLP keeps; with recomputation the input alone, and one layer in
-  // full.
+  // Activations of both passes in float32, 8 bytes an element: a layer keeps its input, both norms,
+  // q, k, v, the attention's output and the MLP's hidden values. With gradient checkpointing only
+  // the inputs stay, and one layer in full.
   const uint64_t layer = 8 * tokens * (8 * d + 3 * f);
   const uint64_t input = 8 * tokens * d;
   const auto layers = static_cast<uint64_t>(c.num_layers);

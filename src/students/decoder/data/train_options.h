@@ -1,9 +1,10 @@
-// Everything that can be set about training a decoder: the config files' sections data, model,
-// training and loss. Known without libtorch.
+// Options of decoder training: the config files' sections data, model, training and loss. Needs no
+// libtorch.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/options.h"
 #include "learn/options/loop_options.h"
@@ -17,10 +18,10 @@ struct DataOptions {
   std::string parquet_dir;            // Pretraining: games.
   std::string pretrain_parquet_dir;   // Finetuning: games.
   std::string variation_parquet_dir;  // Finetuning: searches.
-  // Held out: never trained on.
+  // Validation: never trained on.
   std::string val_parquet_dir;
   std::string val_variation_parquet_dir;
-  int val_batches = 32;  // Of each validation.
+  int val_batches = 32;  // In each validation.
 
   int max_seq_len = 1024;
   double skip_board_prob = 0;
@@ -39,10 +40,12 @@ struct TrainOptions {
   std::string run_name;
   DataOptions data;
   NetConfig model;
+  std::vector<std::string> given_model;  // Keys of [model] that a flag or a config file set.
   learn::LoopOptions training;
-  std::string pretrain_checkpoint;  // Weights to start from; migrated if they are older.
+  // Weights to start from; older ones are migrated. They fix the model, but for max_seq_len.
+  std::string pretrain_checkpoint;
   LossWeights loss;
-  bool fresh = false;  // Start anew where the folder has a run.
+  bool fresh = false;  // Start over where the folder has a run.
 };
 
 // Pretraining and finetuning differ in their defaults and in the keys they know.
@@ -53,14 +56,19 @@ struct FinetuneOptions : TrainOptions {
   FinetuneOptions() : TrainOptions(Phase::kFinetune) {}
 };
 Fields FieldsOf(TrainOptions& options);
+// Fills given_model after flags and config were read.
+void NoteGiven(TrainOptions& options, const Fields& fields);
 
+// Takes the model from pretrain_checkpoint, if there is one, and checks everything. Throws
+// Error::Usage when a given key of [model] differs from the checkpoint's.
+TrainOptions Completed(TrainOptions options);
 // Throws Error::Usage when options contradict each other or data are missing.
 void CheckOptions(const TrainOptions& options);
 
-// Bytes that training takes at its peak, about: weights, gradients, moments, and what a batch of
-// sequences of full length keeps for the way back.
+// Peak memory of training in bytes, about: weights, gradients, AdamW's moments, and the activations
+// that backward needs for a batch of sequences of full length.
 uint64_t EstimateMemory(const TrainOptions& options);
-// Numbers of the network.
+// Parameters of the network.
 uint64_t CountParameters(const NetConfig& config);
 
 }  // namespace kibitz::decoder

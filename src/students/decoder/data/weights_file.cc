@@ -66,7 +66,8 @@ WeightsFile ReadWeightsFile(const std::string& path, std::optional<int> num_head
     config = ConfigOf(migration.weights, num_heads, path);
   }
   CheckConfig(config);
-  return {.weights = std::move(migration.weights), .config = config};
+  const bool pretrained = root.Find("config.loss.move_weight") != nullptr;
+  return {.weights = std::move(migration.weights), .config = config, .pretrained = pretrained};
 }
 
 }  // namespace kibitz::decoder

@@ -15,6 +15,8 @@ namespace kibitz::decoder {
 struct WeightsFile {
   io::StateDict weights;  // Migrated to the present vocabulary if needed.
   NetConfig config;
+  // Of a pretraining run, by its config: the thinking head is not trained.
+  bool pretrained = false;
 };
 
 // Reads .pt and .safetensors. Sizes come from the file's config; a file without one tells them by

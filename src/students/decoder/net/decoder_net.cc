@@ -63,8 +63,12 @@ torch::Tensor DecoderNetImpl::Embed(const torch::Tensor& ids, const ValueInputs&
   auto embedded = tok_embedding(ids);  // (B, S, D)
   const auto& wl = values.wl_positions;
   const auto& d = values.d_positions;
-  embedded = embedded.index_put({wl}, fourier_encoder(values.wl_values.index({wl})));
-  return embedded.index_put({d}, fourier_encoder(values.d_values.index({d})));
+  // Mixed precision projects in another type than the embedding has.
+  const auto encode = [&](const torch::Tensor& numbers) {
+    return fourier_encoder(numbers).to(embedded.dtype());  // (N, D)
+  };
+  embedded = embedded.index_put({wl}, encode(values.wl_values.index({wl})));
+  return embedded.index_put({d}, encode(values.d_values.index({d})));
 }
 
 torch::Tensor DecoderNetImpl::forward(const torch::Tensor& ids, const torch::Tensor& bias,

@@ -1,11 +1,12 @@
-// One training step's loss: two passes over the batch (causal for the board head; prefix, where a
-// board's tokens see each other, for moves and values), five losses, their weighted sum.
+// The loss of a batch: two passes (causal for the board head; prefix, where a board's tokens see
+// each other, for moves and values), five losses, their weighted sum.
 //
-//   LossAndMetrics taught = PackedLoss(net, batch, {.phase = Phase::kFinetune});
-//   taught.loss.backward();
-//   metrics += taught.metrics;
+//   LossAndMetrics result = PackedLoss(net, batch, {.phase = Phase::kFinetune});
+//   result.loss.backward();
+//   metrics += result.metrics;
 //
-// Both versions mean the same; PlainLoss is the reference, PackedLoss the one to train with.
+// Both versions compute the same: PlainLoss is the reference and runs on any device, PackedLoss is
+// for training on the CPU.
 #pragma once
 
 #include <torch/torch.h>
@@ -21,13 +22,12 @@ namespace kibitz::decoder {
 struct LossOptions {
   Phase phase = Phase::kFinetune;
   LossWeights weights = {};
-  // Keep only each layer's input and compute the rest again on the way back: less memory, a third
-  // more time. PackedLoss only.
+  // Gradient checkpointing: backward computes each layer again. PackedLoss only.
   bool recompute_layers = false;
 };
 
 struct LossAndMetrics {
-  torch::Tensor loss;  // One number, with its graph when gradients are on.
+  torch::Tensor loss;  // Scalar, with its graph when gradients are on.
   Metrics metrics;
 };
 
@@ -35,7 +35,7 @@ struct LossAndMetrics {
 LossAndMetrics PlainLoss(DecoderNet& net, const Batch& batch, const LossOptions& options,
                          int32_t padded_length);
 
-// Packed, on the CPU in f32.
+// Packed, on the CPU in float32.
 LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions& options);
 
 }  // namespace kibitz::decoder

@@ -1,4 +1,4 @@
-// The packed step beside the plain one, and properties of both.
+// Compares the packed loss with the plain one, and checks properties of both.
 #include "students/decoder/net/loss.h"
 
 #include <gtest/gtest.h>
@@ -47,11 +47,11 @@ enum class Version { kPlain, kPacked };
 Step StepOf(Version version, DecoderNet& net, const Batch& batch, const LossOptions& options) {
   net->zero_grad();
   for (auto& parameter : net->parameters()) parameter.mutable_grad() = torch::Tensor();
-  LossAndMetrics taught = version == Version::kPlain
+  LossAndMetrics result = version == Version::kPlain
                               ? PlainLoss(net, batch, options, net->config.max_seq_len)
                               : PackedLoss(net, batch, options);
-  taught.loss.backward();
-  Step step{taught.loss.item<double>(), taught.metrics, {}};
+  result.loss.backward();
+  Step step{result.loss.item<double>(), result.metrics, {}};
   for (const auto& item : net->named_parameters()) {
     if (item.value().grad().defined()) step.gradients[item.key()] = item.value().grad().clone();
   }
@@ -117,9 +117,9 @@ TEST(LossTest, WorksWithoutGradients) {
   const torch::NoGradGuard no_grad;
   DecoderNet net(SmallConfig(2));
   InitNet(net, 2);
-  const LossAndMetrics taught = PackedLoss(net, ExampleBatch(2, 0.5, 9), {});
-  EXPECT_FALSE(taught.loss.requires_grad());
-  EXPECT_GT(taught.metrics.total_loss.Value(), 0);
+  const LossAndMetrics result = PackedLoss(net, ExampleBatch(2, 0.5, 9), {});
+  EXPECT_FALSE(result.loss.requires_grad());
+  EXPECT_GT(result.metrics.total_loss.Value(), 0);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// The whole of the learning side on one batch: if everything that is taught can be learned, the
-// network says it all back.
+// Overfits one batch: network, losses and optimizer together must predict every target.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -43,11 +42,11 @@ TEST(OverfitTest, OneFinetuneBatchIsLearnedByHeart) {
   std::map<std::string, double> values;
   for (int step = 0; step < 600; ++step) {
     optimizer.ZeroGradients();
-    const LossAndMetrics taught = PackedLoss(net, batch, {});
-    taught.loss.backward();
+    const LossAndMetrics result = PackedLoss(net, batch, {});
+    result.loss.backward();
     learn::ClipGradients(net->parameters(), 10);
     optimizer.Step(step < 20 ? 1e-4 * (step + 1) : 2e-3);
-    for (const auto& [name, value] : NamedValues(taught.metrics, Phase::kFinetune)) {
+    for (const auto& [name, value] : NamedValues(result.metrics, Phase::kFinetune)) {
       values[name] = value;
     }
     if (values["final_move_acc"] == 1 && values["thinking_move_acc"] == 1 &&

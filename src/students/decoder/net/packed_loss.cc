@@ -1,7 +1,7 @@
-// The step that computes only what is asked. Both passes use the same weights: their rows stand
-// below each other in one matrix. In the first layer they still are the same rows; in the last one
-// only the rows that a head looks at go on. Letters: T tokens, D width, C scored tokens of the
-// causal pass, G rows of the prefix pass that a head looks at.
+// The loss that computes only what is scored. Both passes use the same weights: their rows form one
+// matrix. In the first layer they share their rows; in the last one only the rows that a head reads
+// are computed. Letters: T tokens, D width, C scored tokens of the
+// causal pass, G rows of the prefix pass that a head reads.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -21,7 +21,7 @@ using torch::Tensor;
 
 Tensor Indices(const std::vector<int64_t>& values) { return torch::tensor(values, torch::kInt64); }
 
-// Where the heads look, and what they should say there.
+// The positions that the heads read, and their targets.
 struct Questions {
   explicit Questions(const Batch& batch);
 
@@ -93,9 +93,9 @@ Tensor Questions::RowsOf(const std::vector<int64_t>& positions) const {
   return Indices(rows);
 }
 
-// Who sees whom in a layer. With `shared` rows, both passes read the T rows of their common input;
-// else the causal pass's T rows come first, then the prefix pass's. With `gathered` rows, queries
-// are the C + G rows of the questions; else all.
+// Which rows see which in a layer. With `shared` rows, both passes read the T rows of their common
+// input; else the causal pass's T rows come first, then the prefix pass's. With `gathered` rows,
+// queries are the C + G rows of the questions; else all.
 class PlanMaker {
  public:
   PlanMaker(const Batch& batch, const Questions& questions)

@@ -1,4 +1,4 @@
-// The step as the documents write it down: dense tensors, every head at every position.
+// The loss as the documents write it: dense tensors, every head at every position.
 #include <vector>
 
 #include "learn/buckets.h"
@@ -104,7 +104,7 @@ LossAndMetrics PlainLoss(DecoderNet& net, const Batch& batch, const LossOptions&
     terms.thinking_move =
         ScoreEverywhere(net->thinking_policy_head(prefix), in.move_targets, in.thinking_mask);
   }
-  // wl is asked at the move, one position before its own token; d at the wl token.
+  // The move predicts wl, one position before the wl token; the wl token predicts d.
   const auto scored = in.wl_positions & in.valid;   // (B, S)
   const auto at_move = torch::roll(scored, -1, 1);  // (B, S)
   const auto at_d = torch::roll(scored, 1, 1);      // (B, S)

@@ -73,9 +73,9 @@ LossAndMetrics Combine(const Batch& batch, const Terms& terms, const LossOptions
   scores.wl_error = Floats(terms.wl.error);
   scores.d_error = Floats(terms.d.error);
   MergeMoves(batch, terms, scores);
-  LossAndMetrics taught{loss, CountMetrics(batch, scores)};
-  taught.metrics.total_loss.Add(loss.item<double>());
-  return taught;
+  LossAndMetrics result{loss, CountMetrics(batch, scores)};
+  result.metrics.total_loss.Add(loss.item<double>());
+  return result;
 }
 
 }  // namespace kibitz::decoder

@@ -1,5 +1,4 @@
-// The single terms of the losses, and how they become one number. Shared by both versions of a
-// step.
+// The terms of the five losses and their weighted sum. Shared by both versions of the loss.
 #pragma once
 
 #include <torch/torch.h>
@@ -8,7 +7,7 @@
 
 namespace kibitz::decoder {
 
-// One head's answers: the loss of each term and whether its first choice was right.
+// Of one head: the loss of each term, and whether its argmax is the target.
 struct HeadTerms {
   torch::Tensor loss;  // (N)
   torch::Tensor hit;   // (N) bool

@@ -1,9 +1,8 @@
 #include "students/decoder/net/trainee.h"
 
 #include <algorithm>
-#include <cmath>
+#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -21,28 +20,33 @@ std::unique_ptr<Source> Open(const std::string& path, const ThinkingOptions& opt
   return path.empty() ? nullptr : OpenSearches({path}, options);
 }
 
+learn::Means MeansOf(const Metrics& metrics, Phase phase) {
+  learn::Means means;
+  for (const auto& [name, mean] : NamedMeans(metrics, phase)) {
+    means.Add(name, mean.sum, mean.count);
+  }
+  return means;
+}
+
+// Pretraining does not train the thinking head, so finetuning starts it as a copy of the policy
+// head.
+void CloneThinkingHead(DecoderNet& net) {
+  const torch::NoGradGuard no_grad;
+  net->thinking_policy_head->weight.copy_(net->policy_head->weight);
+  net->thinking_policy_head->bias.copy_(net->policy_head->bias);
+}
+
 }  // namespace
 
-torch::Device DeviceOf(const std::string& name) {
-  if (name == "cpu") return torch::kCPU;
-  if (name != "cuda" && !name.starts_with("cuda:")) {
-    throw Error::Usage("device '{}' is not known; it may be cpu, cuda or cuda:N", name);
-  }
-  if (torch::cuda::is_available()) return torch::Device(name);
-  LogWarn("there is no {} here; training on the CPU", name);
-  return torch::kCPU;
-}
-
-DecoderNet LoadNet(const std::string& path) {
-  const WeightsFile file = ReadWeightsFile(path);
-  DecoderNet net(file.config);
-  learn::LoadWeights(*net, file.weights, path);
-  return net;
-}
-
 DecoderTrainee::DecoderTrainee(const TrainOptions& options)
-    : options_(options), device_(DeviceOf(options.training.device)) {
+    : Trainee(options.training), options_(options) {
   CheckOptions(options);
+  if (options.training.gradient_checkpointing && !device().is_cpu()) {
+    throw Error::Usage(
+        "training.gradient_checkpointing of a decoder works on the CPU only, and training.device "
+        "is '{}'; lower data.batch_size and raise training.gradient_accumulation_steps instead",
+        options.training.device);
+  }
   loss_.phase = options.phase;
   loss_.weights = options.loss;
   loss_.recompute_layers = options.training.gradient_checkpointing;
@@ -51,14 +55,19 @@ DecoderTrainee::DecoderTrainee(const TrainOptions& options)
     InitNet(net_, options.training.seed);
   } else {
     const std::string& path = options.pretrain_checkpoint;
-    learn::LoadWeights(*net_, ReadWeightsFile(path, options.model.num_heads).weights, path);
+    const WeightsFile file = ReadWeightsFile(path, options.model.num_heads);
+    learn::LoadWeights(*net_, file.weights, path);
+    if (options.phase == Phase::kFinetune && file.pretrained) {
+      CloneThinkingHead(net_);
+      LogInfo("{}: pretrained; thinking_policy_head starts as a copy of policy_head", path);
+    }
   }
-  net_->to(device_);
-  if (options.training.use_amp && device_.is_cpu()) {
-    LogInfo("use_amp: the CPU computes in single precision");
-  }
-  const DataOptions& data = options.data;
-  if (options.phase == Phase::kPretrain) {
+  OpenData();
+}
+
+void DecoderTrainee::OpenData() {
+  const DataOptions& data = options_.data;
+  if (options_.phase == Phase::kPretrain) {
     games_ = Open(data.parquet_dir, data.Games());
   } else {
     if (data.stream.variation_ratio < 1) games_ = Open(data.pretrain_parquet_dir, data.Games());
@@ -70,97 +79,76 @@ DecoderTrainee::DecoderTrainee(const TrainOptions& options)
   val_games_ = Open(data.val_parquet_dir, data.Games());
 }
 
-int64_t DecoderTrainee::PlannedSteps() const {
+learn::TraineeFacts DecoderTrainee::Facts() const {
+  const bool pretrain = options_.phase == Phase::kPretrain;
+  learn::TraineeFacts facts;
+  facts.unit = "tokens";
+  facts.headline = pretrain ? std::vector<std::string>{"total_loss", "move_acc", "board_acc"}
+                            : std::vector<std::string>{"total_loss", "final_move_acc",
+                                                       "thinking_move_acc", "board_acc"};
+  facts.batches_per_epoch = BatchesPerEpoch();
+  if (!val_games_ && !val_searches_) {
+    facts.no_validation =
+        pretrain ? "data.val_parquet_dir is not set" : "data.val_variation_parquet_dir is not set";
+  }
+  return facts;
+}
+
+// About: rows that turn out bad are counted in.
+double DecoderTrainee::BatchesPerEpoch() const {
   const double ratio = options_.data.stream.variation_ratio;
   // The source that lasts longer makes the epoch.
   double samples = 0;
   if (games_) samples = static_cast<double>(games_->size()) / (1 - ratio);
   if (searches_) samples = std::max(samples, static_cast<double>(searches_->size()) / ratio);
-  const auto in_step = static_cast<double>(options_.training.gradient_accumulation_steps) *
-                       options_.data.stream.batch_size;
-  return static_cast<int64_t>(
-      std::ceil(samples * static_cast<double>(options_.training.num_epochs) / in_step));
+  return samples / options_.data.stream.batch_size;
 }
 
-StreamOptions DecoderTrainee::TrainingStream() const {
-  StreamOptions stream_options = options_.data.stream;
-  stream_options.seed = options_.training.seed;
-  stream_options.epochs = options_.training.num_epochs;
-  return stream_options;
+void DecoderTrainee::StartAt(uint64_t position) {
+  StreamOptions options = options_.data.stream;
+  options.seed = options_.training.seed;
+  options.epochs = options_.training.num_epochs;
+  stream_.reset();  // Ends the old stream's threads first.
+  stream_ = std::make_unique<BatchStream>(games_.get(), searches_.get(), options, position);
 }
 
-LossAndMetrics DecoderTrainee::Teach(const Batch& batch) {
-  if (device_.is_cpu()) return PackedLoss(net_, batch, loss_);
-  const learn::Autocast autocast(device_, options_.training.use_amp);
+LossAndMetrics DecoderTrainee::Loss(const Batch& batch) {
+  if (device().is_cpu()) return PackedLoss(net_, batch, loss_);
+  const learn::Autocast autocast(device(), options_.training.use_amp);
   return PlainLoss(net_, batch, loss_, options_.data.max_seq_len);
 }
 
-bool DecoderTrainee::Learn(double scale) {
-  if (!stream_) {
-    stream_ =
-        std::make_unique<BatchStream>(games_.get(), searches_.get(), TrainingStream(), position_);
-  }
+std::optional<learn::BatchResult> DecoderTrainee::Next() {
   const std::optional<StreamBatch> next = stream_->Next();
-  if (!next) return false;
-  const LossAndMetrics taught = Teach(next->batch);
-  (taught.loss * scale).backward();
-  metrics_ += taught.metrics;
-  tokens_ += static_cast<uint64_t>(next->batch.tokens());
-  position_ = next->position;
-  epoch_ = next->epoch;
-  variation_epoch_ = next->batch.variation_epoch;
-  return true;
+  if (!next) return std::nullopt;
+  const LossAndMetrics found = Loss(next->batch);
+  learn::BatchResult result{.loss = found.loss,
+                            .means = MeansOf(found.metrics, options_.phase),
+                            .units = static_cast<uint64_t>(next->batch.tokens()),
+                            .position = next->position,
+                            .epoch = static_cast<int64_t>(next->epoch)};
+  if (searches_) {
+    result.latest = {{"variation_epoch", static_cast<double>(next->batch.variation_epoch)}};
+  }
+  return result;
 }
 
-learn::NamedValues DecoderTrainee::TakeMetrics() {
-  learn::NamedValues values = decoder::NamedValues(metrics_, options_.phase);
-  if (searches_) values.emplace_back("variation_epoch", static_cast<double>(variation_epoch_));
-  metrics_ = {};
-  return values;
-}
-
-learn::NamedValues DecoderTrainee::Validate() {
+learn::Means DecoderTrainee::Validate(const learn::KeepGoing& keep_going) {
   if (!val_games_ && !val_searches_) return {};
-  StreamOptions stream_options = options_.data.stream;
-  stream_options.seed = 0;  // The same samples each time.
-  stream_options.epochs = 1;
-  if (!val_games_) stream_options.variation_ratio = 1;
-  if (!val_searches_) stream_options.variation_ratio = 0;
-  BatchStream stream(val_games_.get(), val_searches_.get(), stream_options);
+  StreamOptions options = options_.data.stream;
+  options.seed = 0;  // The same samples each time.
+  options.epochs = 1;
+  if (!val_games_) options.variation_ratio = 1;
+  if (!val_searches_) options.variation_ratio = 0;
+  BatchStream stream(val_games_.get(), val_searches_.get(), options);
   const torch::NoGradGuard no_grad;
   Metrics metrics;
-  for (int i = 0; i < options_.data.val_batches; ++i) {
+  for (int i = 0; i < options_.data.val_batches && keep_going(); ++i) {
     const std::optional<StreamBatch> next = stream.Next();
     if (!next) break;
-    metrics += Teach(next->batch).metrics;
+    metrics += Loss(next->batch).metrics;
   }
-  return decoder::NamedValues(metrics, options_.phase);
-}
-
-io::Value DecoderTrainee::State() const {
-  using io::Value;
-  Value::Items sums;
-  for (double number : Flatten(metrics_)) sums.push_back(Value::Float(number));
-  return Value::Dict(
-      {{Value::String("position"), Value::Int(static_cast<int64_t>(position_))},
-       {Value::String("epoch"), Value::Int(static_cast<int64_t>(epoch_))},
-       {Value::String("variation_epoch"), Value::Int(static_cast<int64_t>(variation_epoch_))},
-       {Value::String("metrics"), Value::List(std::move(sums))}});
-}
-
-void DecoderTrainee::Restore(const io::Value& state) {
-  position_ = static_cast<uint64_t>(state.Get("position").AsInt());
-  epoch_ = static_cast<uint64_t>(state.Get("epoch").AsInt());
-  variation_epoch_ = static_cast<uint64_t>(state.Get("variation_epoch").AsInt());
-  std::vector<double> sums;
-  for (const io::Value& number : state.Get("metrics").items()) sums.push_back(number.AsDouble());
-  metrics_ = Unflatten(sums);
-  stream_.reset();
-}
-
-std::vector<std::string> DecoderTrainee::headline() const {
-  if (options_.phase == Phase::kPretrain) return {"total_loss", "move_acc", "board_acc"};
-  return {"total_loss", "final_move_acc", "thinking_move_acc", "board_acc"};
+  return MeansOf(metrics, options_.phase);
 }
 
 }  // namespace kibitz::decoder

@@ -1,6 +1,7 @@
 #include "students/policy/data/train_options.h"
 
 #include "base/error.h"
+#include "learn/options/given_model.h"
 
 namespace kibitz::policy {
 
@@ -23,8 +24,12 @@ Fields FieldsOf(TrainOptions& options) {
   fields.AddAll(FieldsOf(options.label), "label");
   fields.AddAll(FieldsOf(options.model), "model");
   fields.AddAll(learn::FieldsOf(options.training), "training");
-  fields.Add("fresh", options.fresh, "start anew where the folder already has a run");
+  fields.Add("fresh", options.fresh, "remove the run that is in the folder and start over");
   return fields;
+}
+
+void NoteGiven(TrainOptions& options, const Fields& fields) {
+  options.given_model = learn::GivenKeys(fields, "model");
 }
 
 TrainOptions Completed(TrainOptions options) {
@@ -32,9 +37,17 @@ TrainOptions Completed(TrainOptions options) {
     throw Error::Usage("data.data_dir is not set: where is the data set?");
   }
   if (!options.init.empty()) {
-    if (const std::optional<NetConfig> config = ConfigOf(options.init)) options.model = *config;
+    if (const std::optional<NetConfig> config = ConfigOf(options.init)) {
+      options.model =
+          learn::ModelOfWeights(options.model, *config, options.given_model, options.init);
+    }
   }
   CheckConfig(options.model);
+  if (options.training.gradient_checkpointing && !options.model.IsCnn()) {
+    throw Error::Usage(
+        "training.gradient_checkpointing is for PolicyCNN; an MLP keeps little, lower "
+        "data.batch_size instead");
+  }
   return options;
 }
 

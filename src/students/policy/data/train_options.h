@@ -1,8 +1,9 @@
-// Everything that can be set about training a policy: the config files' sections data, label, model
-// and training. Known without libtorch.
+// Options of policy training: the config files' sections data, label, model and training. Needs no
+// libtorch.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/options.h"
 #include "learn/options/loop_options.h"
@@ -17,17 +18,21 @@ struct TrainOptions {
 
   std::string run_name = "policy";
   // Weights to start from: a .pt, a .safetensors, or a folder with config.json and
-  // model.safetensors. Its config gives the sizes.
+  // model.safetensors. They fix the model.
   std::string init;
   DataOptions data;
   LabelOptions label;
   NetConfig model;
+  std::vector<std::string> given_model;  // Keys of [model] that a flag or a config file set.
   learn::LoopOptions training;
-  bool fresh = false;  // Start anew where the folder has a run.
+  bool fresh = false;  // Start over where the folder has a run.
 };
 Fields FieldsOf(TrainOptions& options);
+// Fills given_model after flags and config were read.
+void NoteGiven(TrainOptions& options, const Fields& fields);
 
-// Takes the sizes of `init` and checks everything but the data. Throws Error::Usage.
+// Takes the model from `init`, if there is one, and checks everything but the data. Throws
+// Error::Usage when a given key of [model] differs from that of the weights.
 TrainOptions Completed(TrainOptions options);
 
 }  // namespace kibitz::policy

@@ -16,7 +16,7 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Shares of a batch on the way back, each with sums of its own: so many threads can work.
+// Shares of a batch in backward, each with sums of its own: so many threads can work.
 constexpr int64_t kShares = 8;
 
 int64_t SharesOf(int64_t boards) {
@@ -111,7 +111,7 @@ void Append(const LayerTensors& layer, variable_list& list) {
 }
 
 struct BlockFunction : torch::autograd::Function<BlockFunction> {
-  // What the way back has to know of the way there; then come the parameters.
+  // What backward needs of forward; then the parameters.
   enum Saved : size_t { kX, kZ1, kZ2, kSums1, kSums2, kParameters };
 
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, at::TensorList parameters,

@@ -1,5 +1,5 @@
-// The parts of the policy's CNN, each in one go forward and one back, on the CPU in f32 with 3x3
-// windows; policy_net.h has the same in the plain form, tests compare. Letters: B boards, I and C
+// The parts of the policy's CNN with fused forward and backward, on the CPU in float32 with 3x3
+// kernels; policy_net.h has the same in plain form, tests compare. Letters: B boards, I and C
 // channels, Cp padded (PaddedBoard). Results do not depend on the number of threads.
 //
 //   Tensor x = FusedInput(inputs, conv->weight, conv->bias);

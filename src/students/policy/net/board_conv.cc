@@ -51,7 +51,7 @@ Tensor ByTap(const Tensor& weight) {
   return weight.permute({2, 3, 1, 0}).reshape({-1, weight.size(0)}).contiguous();
 }
 
-// The convolution that takes gradients back: the window turned round, inputs and outputs exchanged.
+// The convolution of backward: the kernel rotated by 180 degrees, inputs and outputs exchanged.
 Tensor TurnedRound(const Tensor& weight) { return weight.flip({2, 3}).transpose(0, 1); }
 
 Tensor Rows(const Tensor& x, int64_t begin, int64_t end) {

@@ -1,6 +1,6 @@
-// One layer of the policy's CNN over a few boards, forward and back: z = conv(norm(x)), what comes
-// behind it is gelu(z). 3x3 windows, by Winograd's way (nn/winograd.h), in f32 on the CPU. A thread
-// takes its boards through all of it in its own cache.
+// One layer of the policy's CNN over a few boards, forward and backward: z = conv(norm(x)); gelu(z)
+// comes after it. 3x3 kernels with Winograd's transform (nn/conv/winograd.h), in float32 on the
+// CPU. A thread's boards stay in its cache.
 //
 //   const BoardLayer layer(tensors);
 //   layer.Forward(boards, x, sums, z, room);
@@ -83,7 +83,7 @@ class BoardLayer {
 
   void Forward(int64_t boards, const float* x, nn::NormSums* sums, float* z, LayerRoom& room) const;
 
-  // What the way back starts from.
+  // What backward starts from.
   struct BackFrom {
     const float* x = nullptr;            // As Forward got it ...
     const nn::NormSums* sums = nullptr;  // ... and left these.

@@ -20,14 +20,18 @@ Tensor Tensored(std::vector<T>&& numbers, std::vector<int64_t> shape, torch::Sca
 TargetBatch ToTensors(Batch&& batch) {
   const int64_t rows = batch.rows;
   const auto entries = static_cast<int64_t>(batch.label_rows.size());
-  TargetBatch taught;
+  TargetBatch targets;
   const auto inputs = static_cast<int64_t>(batch.inputs.size()) / rows;
-  taught.inputs = Tensored(std::move(batch.inputs), {rows, inputs}, torch::kFloat32);
-  taught.rows = Tensored(std::move(batch.label_rows), {entries}, torch::kInt64);
-  taught.moves = Tensored(std::move(batch.label_moves), {entries}, torch::kInt64);
-  taught.shares = Tensored(std::move(batch.label_shares), {entries}, torch::kFloat32);
-  taught.best = Tensored(std::move(batch.best), {rows}, torch::kInt64);
-  return taught;
+  targets.inputs = Tensored(std::move(batch.inputs), {rows, inputs}, torch::kFloat32);
+  targets.rows = Tensored(std::move(batch.label_rows), {entries}, torch::kInt64);
+  targets.moves = Tensored(std::move(batch.label_moves), {entries}, torch::kInt64);
+  targets.shares = Tensored(std::move(batch.label_shares), {entries}, torch::kFloat32);
+  targets.best = Tensored(std::move(batch.best), {rows}, torch::kInt64);
+  return targets;
+}
+
+TargetBatch TargetBatch::To(torch::Device device) const {
+  return {inputs.to(device), rows.to(device), moves.to(device), shares.to(device), best.to(device)};
 }
 
 Tensor DenseLabels(const TargetBatch& batch, int64_t moves) {

@@ -1,5 +1,5 @@
-// What the policy is taught: the label's shares, by cross-entropy. Letters: B positions, M moves, E
-// shares of all labels.
+// The policy's loss: cross-entropy with soft labels. Letters: B positions, M moves, E entries of
+// all labels (a move and its share each).
 #pragma once
 
 #include <torch/torch.h>
@@ -15,18 +15,20 @@ struct TargetBatch {
   torch::Tensor moves;   // (E) int64
   torch::Tensor shares;  // (E)
   torch::Tensor best;    // (B) int64
+
+  TargetBatch To(torch::Device device) const;
 };
-// Takes the batch's memory; nothing is copied.
+// Takes over the batch's memory without a copy.
 TargetBatch ToTensors(Batch&& batch);
-// The labels written out: (B, moves), mostly zeros.
+// The labels as a dense tensor: (B, moves), mostly zeros.
 torch::Tensor DenseLabels(const TargetBatch& batch, int64_t moves);
 
-// The mean over positions of -sum share * log p(move), from the shares there are.
+// The mean over positions of -sum share * log p(move).
 torch::Tensor SoftLoss(const torch::Tensor& logits, const TargetBatch& batch);
-// The same from labels written out.
+// The same from dense labels.
 torch::Tensor DenseSoftLoss(const torch::Tensor& logits, const torch::Tensor& labels);
 
-// How many positions have the label's best move first, and among the first five.
+// Positions whose best move has the highest logit, and one of the five highest.
 struct Hits {
   double first = 0;
   double five = 0;

@@ -5,6 +5,7 @@
 
 #include "io/weights/state_dict.h"
 #include "learn/fused.h"
+#include "learn/recompute.h"
 #include "learn/weights.h"
 #include "students/policy/data/planes.h"
 #include "students/policy/net/board_block.h"
@@ -130,7 +131,10 @@ Tensor PolicyCnn::Logits(const Tensor& inputs, Form form) {
   } else {
     x = torch::gelu(Convolved(input, x));  // (B, 64, C)
   }
-  for (ResidualBlock& block : blocks) x = block->Run(x, form);
+  for (ResidualBlock& block : blocks) {
+    const auto run = [block, form](const Tensor& in) mutable { return block->Run(in, form); };
+    x = recompute_blocks ? learn::Recomputed(x, block->parameters(), run) : run(x);
+  }
   if (form == Form::kPlain) return output->forward(out_ln->Plain(x.flatten(1)));
   x = IsFused(input) ? FusedFlatten(x, out_ln->weight, out_ln->bias, out_ln->epsilon())
                      : out_ln->Plain(ChannelByChannel::apply(x));

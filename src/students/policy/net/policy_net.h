@@ -16,8 +16,8 @@
 
 namespace kibitz::policy {
 
-// Which form computes: channels before squares and torch's own functions one after another, as the
-// reference is written, or channels innermost and our own convolution (CPU, f32).
+// How to compute: kPlain as the reference is written, channels before squares, with torch's own
+// functions, on any device; kFast with channels innermost and our own convolution (CPU, float32).
 enum class Form { kPlain, kFast };
 
 struct NetModule : torch::nn::Module {
@@ -27,6 +27,9 @@ struct NetModule : torch::nn::Module {
   virtual torch::Tensor Logits(const torch::Tensor& inputs, Form form = Form::kFast) = 0;  // (B, M)
 
   const NetConfig config;
+  // Gradient checkpointing: backward computes each residual block again instead of keeping its
+  // activations.
+  bool recompute_blocks = false;
 };
 using PolicyNet = std::shared_ptr<NetModule>;
 

@@ -91,5 +91,27 @@ TEST(PolicyNet, FastFormOfOtherWindows) {
   }
 }
 
+TEST(PolicyNet, RecomputedBlocksGiveTheSameGradients) {
+  learn::SetThreads(2);
+  for (int kernel : {3, 5}) {
+    NetConfig config;
+    config.hidden_channels = 12;
+    config.num_layers = 3;
+    config.kernel_size = kernel;
+    const PolicyNet net = MakeRandomNet(config);
+    const Tensor inputs = (Random({13, config.Inputs()}, 2) > 1).to(torch::kFloat32);
+    for (Form form : {Form::kPlain, Form::kFast}) {
+      net->recompute_blocks = false;
+      const auto expected = Evaluate(*net, inputs, form);
+      net->recompute_blocks = true;
+      const auto found = Evaluate(*net, inputs, form);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const double size = expected[i].abs().max().item<double>();
+        EXPECT_LT((found[i] - expected[i]).abs().max().item<double>(), 1e-6 * size + 1e-7) << i;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kibitz::policy

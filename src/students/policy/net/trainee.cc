@@ -1,19 +1,19 @@
 #include "students/policy/net/trainee.h"
 
+#include <utility>
+
 #include "base/error.h"
+#include "learn/autocast.h"
 #include "learn/weights.h"
 #include "students/policy/net/loss.h"
 
 namespace kibitz::policy {
-
-using torch::Tensor;
-
 namespace {
 
 TrainOptions WithVocabulary(TrainOptions options, const Dataset& data) {
   const int moves = data.vocabulary().size();
   if (!options.init.empty() && options.model.num_moves != moves) {
-    throw Error("{} chooses from {} moves, the data set has {}; they do not belong together",
+    throw Error("{} has {} moves, the data set has {}; use weights and data of one vocabulary",
                 options.init, options.model.num_moves, moves);
   }
   options.model.num_moves = moves;
@@ -23,18 +23,24 @@ TrainOptions WithVocabulary(TrainOptions options, const Dataset& data) {
 }  // namespace
 
 PolicyTrainee::PolicyTrainee(const TrainOptions& options)
-    : options_(Completed(options)), data_(Dataset::Open(options_.data.data_dir)) {
-  options_ = WithVocabulary(options_, data_);
+    : Trainee(options.training), data_(Dataset::Open(options.data.data_dir)) {
+  options_ = WithVocabulary(options, data_);
   samples_ = SelectSamples(data_, options_.data);
   net_ = MakeNet(options_.model);
+  net_->recompute_blocks = options_.training.gradient_checkpointing;
   learn::InitWeights(*net_, options_.training.seed);
   if (!options_.init.empty()) LoadWeightsInto(*net_, options_.init);
 }
 
-int64_t PolicyTrainee::PlannedSteps() const {
-  const int64_t batch = options_.data.batch_size;
-  const int64_t batches = (static_cast<int64_t>(samples_.train.size()) + batch - 1) / batch;
-  return batches * options_.training.num_epochs / options_.training.gradient_accumulation_steps;
+learn::TraineeFacts PolicyTrainee::Facts() const {
+  const uint64_t samples = samples_.train.size();
+  const auto batch = static_cast<uint64_t>(options_.data.batch_size);
+  learn::TraineeFacts facts;
+  facts.headline = {"total_loss", "move_acc"};
+  facts.batches_per_epoch = static_cast<double>((samples + batch - 1) / batch);
+  facts.samples = samples;
+  if (samples_.eval.size() == 0) facts.no_validation = "the data set has no position held out";
+  return facts;
 }
 
 StreamOptions PolicyTrainee::TrainingStream() const {
@@ -46,43 +52,40 @@ StreamOptions PolicyTrainee::TrainingStream() const {
           .threads = options_.data.loader_threads};
 }
 
-Tensor PolicyTrainee::Teach(Batch&& batch, Sums& sums) {
+void PolicyTrainee::StartAt(uint64_t position) {
+  stream_.reset();  // Ends the old stream's threads first.
+  stream_ = std::make_unique<BatchStream>(data_, samples_.train, TrainingStream(), position);
+}
+
+PolicyTrainee::Scored PolicyTrainee::Score(Batch&& batch) {
   const auto rows = static_cast<double>(batch.rows);
-  const TargetBatch taught = ToTensors(std::move(batch));
-  const Tensor logits = net_->Logits(taught.inputs);
-  const Tensor loss = SoftLoss(logits, taught);
-  const Hits hits = CountHits(logits, taught.best);
-  sums.rows += rows;
-  sums.loss += rows * loss.item<double>();
-  sums.first += hits.first;
-  sums.five += hits.five;
-  return loss;
+  const TargetBatch targets = ToTensors(std::move(batch)).To(device());
+  const learn::Autocast autocast(device(), options_.training.use_amp);
+  const torch::Tensor logits =
+      net_->Logits(targets.inputs, device().is_cpu() ? Form::kFast : Form::kPlain);  // (B, M)
+  const torch::Tensor loss = SoftLoss(logits, targets);
+  const Hits hits = CountHits(logits, targets.best);
+  return {loss, rows, rows * loss.item<double>(), hits.first, hits.five};
 }
 
-bool PolicyTrainee::Learn(double scale) {
-  if (!stream_) {
-    stream_ = std::make_unique<BatchStream>(data_, samples_.train, TrainingStream(), position_);
-  }
+std::optional<learn::BatchResult> PolicyTrainee::Next() {
   std::optional<Batch> batch = stream_->Next();
-  if (!batch) return false;
-  epoch_ = batch->epoch;
-  samples_done_ += static_cast<uint64_t>(batch->rows);
-  (Teach(std::move(*batch), sums_) * scale).backward();
-  position_ = stream_->position();
-  return true;
+  if (!batch) return std::nullopt;
+  learn::BatchResult result;
+  result.epoch = static_cast<int64_t>(batch->epoch);
+  result.units = static_cast<uint64_t>(batch->rows);
+  result.position = stream_->position();
+  const Scored scored = Score(std::move(*batch));
+  result.loss = scored.loss;
+  result.means.Add("total_loss", scored.loss_sum, scored.rows);
+  result.means.Add("move_acc", scored.first, scored.rows);
+  result.means.Add("top5_acc", scored.five, scored.rows);
+  return result;
 }
 
-learn::NamedValues PolicyTrainee::TakeMetrics() {
-  if (sums_.rows == 0) return {};
-  const learn::NamedValues values = {{"total_loss", sums_.loss / sums_.rows},
-                                     {"move_acc", sums_.first / sums_.rows},
-                                     {"top5_acc", sums_.five / sums_.rows}};
-  sums_ = {};
-  return values;
-}
-
-PolicyTrainee::Sums PolicyTrainee::Evaluate(const SampleSet& samples) {
-  Sums sums;
+PolicyTrainee::Scored PolicyTrainee::Evaluate(const SampleSet& samples,
+                                              const learn::KeepGoing& keep_going) {
+  Scored sums;
   if (samples.size() == 0) return sums;
   const torch::NoGradGuard no_grad;
   StreamOptions options = TrainingStream();
@@ -90,56 +93,29 @@ PolicyTrainee::Sums PolicyTrainee::Evaluate(const SampleSet& samples) {
   options.epochs = 1;
   options.batch_size = 1024;
   BatchStream stream(data_, samples, options);
-  while (sums.rows < static_cast<double>(options_.data.eval_rows)) {
+  while (sums.rows < static_cast<double>(options_.data.eval_rows) && keep_going()) {
     std::optional<Batch> batch = stream.Next();
     if (!batch) break;
-    Teach(std::move(*batch), sums);
+    const Scored scored = Score(std::move(*batch));
+    sums.rows += scored.rows;
+    sums.loss_sum += scored.loss_sum;
+    sums.first += scored.first;
+    sums.five += scored.five;
   }
   return sums;
 }
 
-learn::NamedValues PolicyTrainee::Validate() {
-  const Sums all = Evaluate(samples_.eval);
-  if (all.rows == 0) return {};
-  learn::NamedValues values = {{"total_loss", all.loss / all.rows},
-                               {"move_acc", all.first / all.rows},
-                               {"top5_acc", all.five / all.rows}};
-  const Sums deep = Evaluate(samples_.deep_eval);
-  if (deep.rows > 0) {
-    values.emplace_back("deep_loss", deep.loss / deep.rows);
-    values.emplace_back("deep_acc", deep.first / deep.rows);
-  }
-  return values;
-}
-
-io::Value PolicyTrainee::State() const {
-  using io::Value;
-  Value::Items sums;
-  for (double number : {sums_.rows, sums_.loss, sums_.first, sums_.five}) {
-    sums.push_back(Value::Float(number));
-  }
-  return Value::Dict(
-      {{Value::String("position"), Value::Int(static_cast<int64_t>(position_))},
-       {Value::String("epoch"), Value::Int(static_cast<int64_t>(epoch_))},
-       {Value::String("samples"), Value::Int(static_cast<int64_t>(samples_.train.size()))},
-       {Value::String("sums"), Value::List(std::move(sums))}});
-}
-
-void PolicyTrainee::Restore(const io::Value& state) {
-  const int64_t samples = state.Get("samples").AsInt();
-  if (static_cast<uint64_t>(samples) != samples_.train.size()) {
-    throw Error(
-        "the run learned from {} positions, now there are {}: other data or another min_depth;"
-        " start a new run, or this one anew with --fresh",
-        samples, samples_.train.size());
-  }
-  position_ = static_cast<uint64_t>(state.Get("position").AsInt());
-  epoch_ = static_cast<uint64_t>(state.Get("epoch").AsInt());
-  std::vector<double> sums;
-  for (const io::Value& number : state.Get("sums").items()) sums.push_back(number.AsDouble());
-  CHECK(sums.size() == 4);
-  sums_ = {sums[0], sums[1], sums[2], sums[3]};
-  stream_.reset();
+learn::Means PolicyTrainee::Validate(const learn::KeepGoing& keep_going) {
+  learn::Means means;
+  const Scored all = Evaluate(samples_.eval, keep_going);
+  if (all.rows == 0) return means;
+  means.Add("total_loss", all.loss_sum, all.rows);
+  means.Add("move_acc", all.first, all.rows);
+  means.Add("top5_acc", all.five, all.rows);
+  const Scored deep = Evaluate(samples_.deep_eval, keep_going);
+  means.Add("deep_loss", deep.loss_sum, deep.rows);
+  means.Add("deep_acc", deep.first, deep.rows);
+  return means;
 }
 
 }  // namespace kibitz::policy

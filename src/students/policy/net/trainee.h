@@ -1,12 +1,14 @@
 // The policy as a trainee of the training loop: its network, its batches, its loss.
+//
+//   PolicyTrainee trainee(options);
+//   learn::RunReport report = learn::Train(trainee, {.loop = options.training});
 #pragma once
 
 #include <torch/torch.h>
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
+#include <optional>
 
 #include "learn/loop.h"
 #include "students/policy/data/train_options.h"
@@ -16,49 +18,40 @@ namespace kibitz::policy {
 
 class PolicyTrainee : public learn::Trainee {
  public:
-  // Opens the data and makes the network: from options.init, or new from the seed. Throws Error.
+  // Opens the data and makes the network: from options.init, or new from the seed. `options` are
+  // Completed(). Throws Error.
   explicit PolicyTrainee(const TrainOptions& options);
 
   NetModule& net() { return *net_; }
-  // With the size of the vocabulary, which the data gives.
+  // With the size of the data's move vocabulary.
   const TrainOptions& options() const { return options_; }
   const SampleSets& samples() const { return samples_; }
-  // Steps that all epochs take; 0 without a limit of epochs.
-  int64_t PlannedSteps() const;
 
   torch::nn::Module& module() override { return *net_; }
-  bool Learn(double scale) override;
-  learn::NamedValues TakeMetrics() override;
-  learn::NamedValues Validate() override;
-  io::Value State() const override;
-  void Restore(const io::Value& state) override;
-  int64_t epoch() const override { return static_cast<int64_t>(epoch_); }
-  uint64_t units_done() const override { return samples_done_; }
-  std::string unit_name() const override { return "samples"; }
-  std::vector<std::string> headline() const override { return {"total_loss", "move_acc"}; }
+  learn::TraineeFacts Facts() const override;
+  void StartAt(uint64_t position) override;
+  std::optional<learn::BatchResult> Next() override;
+  learn::Means Validate(const learn::KeepGoing& keep_going) override;
 
  private:
-  // Sums over positions, so that means of any number of batches can be told.
-  struct Sums {
+  struct Scored {
+    torch::Tensor loss;
     double rows = 0;
-    double loss = 0;
-    double first = 0;  // Positions where the label's best move came first ...
+    double loss_sum = 0;
+    double first = 0;  // Positions whose best move the network puts first ...
     double five = 0;   // ... and among the first five.
   };
 
-  torch::Tensor Teach(Batch&& batch, Sums& sums);  // The loss.
   StreamOptions TrainingStream() const;
-  Sums Evaluate(const SampleSet& samples);
+  Scored Score(Batch&& batch);
+  // Sums over at most data.eval_rows positions.
+  Scored Evaluate(const SampleSet& samples, const learn::KeepGoing& keep_going);
 
   TrainOptions options_;
   Dataset data_;
   SampleSets samples_;
   PolicyNet net_;
-  std::unique_ptr<BatchStream> stream_;  // Made with the first batch: only then the place is known.
-  uint64_t position_ = 0;
-  uint64_t epoch_ = 0;
-  uint64_t samples_done_ = 0;
-  Sums sums_;
+  std::unique_ptr<BatchStream> stream_;
 };
 
 }  // namespace kibitz::policy

@@ -1,6 +1,7 @@
 #include "students/twenty48/data/train_options.h"
 
 #include "base/error.h"
+#include "learn/options/given_model.h"
 
 namespace kibitz::twenty48 {
 
@@ -29,8 +30,16 @@ Fields FieldsOf(TrainOptions& options) {
   fields.AddAll(FieldsOf(options.dataset), "dataset");
   fields.AddAll(FieldsOf(options.model), "model");
   fields.AddAll(learn::FieldsOf(options.training), "training");
-  fields.Add("fresh", options.fresh, "start anew where the folder already has a run");
+  fields.Add("fresh", options.fresh, "remove the run that is in the folder and start over");
   return fields;
+}
+
+void NoteGiven(TrainOptions& options, const Fields& fields) {
+  options.given_model = learn::GivenKeys(fields, "model");
+  // The target sets the head, whatever was given.
+  std::erase_if(options.given_model, [](const std::string& key) {
+    return key == "head_type" || key == "output_n_bins";
+  });
 }
 
 TrainOptions Completed(TrainOptions options) {
@@ -38,7 +47,10 @@ TrainOptions Completed(TrainOptions options) {
     throw Error::Usage("dataset.dataset_dir is not set: where is the pack?");
   }
   if (!options.init.empty()) {
-    if (const std::optional<NetConfig> config = ConfigOf(options.init)) options.model = *config;
+    if (const std::optional<NetConfig> config = ConfigOf(options.init)) {
+      options.model =
+          learn::ModelOfWeights(options.model, *config, options.given_model, options.init);
+    }
   }
   if (options.target.mode == TargetMode::kBinnedEv) {
     options.model.head_type = HeadType::kBinnedEv;
@@ -48,6 +60,11 @@ TrainOptions Completed(TrainOptions options) {
     options.model.output_n_bins.reset();
   }
   CheckConfig(options.model);
+  if (!options.attention && options.training.gradient_checkpointing) {
+    throw Error::Usage(
+        "training.gradient_checkpointing is for the whole network; the one without attention keeps "
+        "little, lower dataset.batch_size instead");
+  }
   if (!options.attention) CheckAttentionFree(options.model);
   return options;
 }

@@ -54,8 +54,8 @@ Tensor AttentionFreeImpl::Normed(const Tensor& x) const {
 
 Tensor AttentionFreeImpl::forward(const Tensor& tokens) {
   const Tensor& rows = table->weight;
-  const Tensor tiles = rows * (kLength / rows.norm(2, 1, true).clamp_min(1e-6));  // (272, G)
-  const Tensor places = tokens + kRanks * torch::arange(kCells);                  // (B, 16)
+  const Tensor tiles = rows * (kLength / rows.norm(2, 1, true).clamp_min(1e-6));   // (272, G)
+  const Tensor places = tokens + kRanks * torch::arange(kCells, tokens.device());  // (B, 16)
   const Tensor seen = torch::nn::functional::embedding_bag(
       places, tiles, torch::nn::functional::EmbeddingBagFuncOptions().mode(torch::kMean));
   const double factor = 1 / std::sqrt(kFixedSquares / config.hidden_size + config.layer_norm_eps);

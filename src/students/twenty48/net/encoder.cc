@@ -8,6 +8,7 @@
 #include "io/weights/state_dict.h"
 #include "learn/block_attention.h"
 #include "learn/fused.h"
+#include "learn/recompute.h"
 #include "learn/weights.h"
 #include "students/twenty48/data/attention_free_layout.h"
 #include "students/twenty48/net/attention_free.h"
@@ -107,7 +108,10 @@ Tensor EncoderImpl::Hidden(const Tensor& tokens, Form form) {
   Tensor x = (tok_emb(tokens) + positions->weight).reshape({boards * 16, d});  // (R, D)
   for (const auto& module : *blocks) {
     Block block(std::dynamic_pointer_cast<BlockImpl>(module));
-    x = form == Form::kFused ? FusedBlock(block, x) : PlainBlock(block, x);
+    const auto run = [this, block, form](const Tensor& in) mutable {
+      return form == Form::kFused ? FusedBlock(block, in) : PlainBlock(block, in);
+    };
+    x = recompute_blocks ? learn::Recomputed(x, block->parameters(), run) : run(x);
   }
   x = form == Form::kFused ? learn::FusedRmsNorm(x, final_ln->weight, config.layer_norm_eps)
                            : final_ln->forward(x);

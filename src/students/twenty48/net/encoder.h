@@ -67,6 +67,8 @@ struct EncoderImpl : torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& tokens, Form form = Form::kFused);
 
   const NetConfig config;
+  // Gradient checkpointing: backward computes each block again instead of keeping its activations.
+  bool recompute_blocks = false;
   torch::nn::Embedding tok_emb = nullptr;
   torch::nn::Embedding positions = nullptr;  // pos_emb.pos_emb in files.
   torch::nn::ModuleList blocks = nullptr;    // Of Block.

@@ -95,6 +95,28 @@ TEST(AttentionFree, WrittenIntoTheEncoderGivesTheSameLogits) {
   }
 }
 
+TEST(Encoder, RecomputedBlocksGiveTheSameGradients) {
+  Encoder net(Small(HeadType::kBinnedEv));
+  InitEncoder(net, 3);
+  const Tensor tokens = TokenTensor(MadeUp(9).tokens);
+  for (Form form : {Form::kPlain, Form::kFused}) {
+    std::vector<std::vector<Tensor>> gradients;
+    for (bool recompute : {false, true}) {
+      net->recompute_blocks = recompute;
+      net->zero_grad();
+      net->forward(tokens, form).square().sum().backward();
+      gradients.emplace_back();
+      for (const Tensor& parameter : net->parameters()) {
+        gradients.back().push_back(parameter.grad().clone());
+      }
+    }
+    for (size_t i = 0; i < gradients[0].size(); ++i) {
+      const double size = gradients[0][i].abs().max().item<double>();
+      EXPECT_LT((gradients[0][i] - gradients[1][i]).abs().max().item<double>(), 1e-6 * (1 + size));
+    }
+  }
+}
+
 TEST(Encoder, CountsItsParameters) {
   for (HeadType head : {HeadType::kBinnedEv, HeadType::kActionPolicy}) {
     Encoder net(Small(head));

@@ -53,6 +53,13 @@ TargetRows ToTensors(const Batch& batch, const TargetOptions& target, const Binn
   return rows;
 }
 
+TargetRows TargetRows::To(torch::Device device) const {
+  const auto move = [&](const Tensor& tensor) {
+    return tensor.defined() ? tensor.to(device) : tensor;
+  };
+  return {move(tokens), move(legal), move(moves), move(bins), move(soft)};
+}
+
 Losses BinnedLoss(const Tensor& logits, const TargetRows& rows) {
   Losses losses;
   losses.head_losses = MeanWhere(CrossEntropy(logits, rows.bins), rows.legal);  // (4)

@@ -18,6 +18,8 @@ struct TargetRows {
   torch::Tensor moves;   // (B) int64: the move made.
   torch::Tensor bins;    // (B, 4) int64; of binned_ev only.
   torch::Tensor soft;    // (B, 4) float; of tsad_soft only.
+
+  TargetRows To(torch::Device device) const;
 };
 TargetRows ToTensors(const Batch& batch, const TargetOptions& target, const Binner& binner);
 

@@ -1,6 +1,7 @@
 #include "students/twenty48/net/trainee.h"
 
 #include "io/weights/state_dict.h"
+#include "learn/autocast.h"
 #include "learn/weights.h"
 
 namespace kibitz::twenty48 {
@@ -8,18 +9,25 @@ namespace kibitz::twenty48 {
 using torch::Tensor;
 
 Twenty48Trainee::Twenty48Trainee(const TrainOptions& options)
-    : options_(Completed(options)),
+    : Trainee(options.training),
+      options_(options),
       binner_(options_.binning),
       pack_(Pack::Open(options_.dataset.dataset_dir)),
-      rows_(SelectRows(pack_, options_.dataset)),
-      net_(options_.model) {
-  InitEncoder(net_, options_.training.seed);
+      rows_(SelectRows(pack_, options_.dataset)) {
+  InitNet();
+}
+
+void Twenty48Trainee::InitNet() {
+  const uint64_t seed = options_.training.seed;
   if (options_.attention) {
+    net_ = Encoder(options_.model);
+    net_->recompute_blocks = options_.training.gradient_checkpointing;
+    InitEncoder(net_, seed);
     if (!options_.init.empty()) LoadWeightsInto(net_, options_.init);
     return;
   }
   attention_free_ = AttentionFree(options_.model);
-  InitAttentionFree(attention_free_, options_.training.seed);
+  InitAttentionFree(attention_free_, seed);
   if (options_.init.empty()) return;
   const io::StateDict weights = io::StateDict::Read(options_.init);
   learn::LoadWeights(*attention_free_, weights, weights.place());
@@ -30,99 +38,76 @@ torch::nn::Module& Twenty48Trainee::module() {
   return *net_;
 }
 
-int64_t Twenty48Trainee::PlannedSteps() const {
-  const int64_t batch = options_.dataset.batch_size;
-  const int64_t batches = (static_cast<int64_t>(rows_.train.size()) + batch - 1) / batch;
-  return batches * options_.training.num_epochs / options_.training.gradient_accumulation_steps;
+learn::TraineeFacts Twenty48Trainee::Facts() const {
+  const uint64_t samples = rows_.train.size();
+  const auto batch = static_cast<uint64_t>(options_.dataset.batch_size);
+  learn::TraineeFacts facts;
+  facts.headline = {"total_loss", "move_acc"};
+  facts.batches_per_epoch = static_cast<double>((samples + batch - 1) / batch);
+  facts.samples = samples;
+  if (rows_.validation.empty()) {
+    facts.no_validation = "dataset.val_run_sql and dataset.val_run_pct hold out no game";
+  }
+  return facts;
 }
 
-StreamOptions Twenty48Trainee::TrainingStream() const {
-  return {.seed = options_.training.seed,
-          .batch_size = options_.dataset.batch_size,
-          .epochs = options_.training.num_epochs,
-          .rotate = options_.dataset.rotate,
-          .flip = options_.dataset.flip,
-          .canonical = options_.model.canonical_view};
+void Twenty48Trainee::StartAt(uint64_t position) {
+  stream_ = std::make_unique<BatchStream>(pack_, rows_.train,
+                                          StreamOptions{.seed = options_.training.seed,
+                                                        .batch_size = options_.dataset.batch_size,
+                                                        .epochs = options_.training.num_epochs,
+                                                        .rotate = options_.dataset.rotate,
+                                                        .flip = options_.dataset.flip,
+                                                        .canonical = options_.model.canonical_view},
+                                          position);
 }
 
-Tensor Twenty48Trainee::Teach(const Batch& batch, Sums& sums) {
-  const TargetRows rows = ToTensors(batch, options_.target, binner_);
-  const Tensor logits =
-      options_.attention ? net_->forward(rows.tokens) : attention_free_->forward(rows.tokens);
+Tensor Twenty48Trainee::Logits(const Tensor& tokens) {
+  if (!options_.attention) return attention_free_->forward(tokens);
+  return net_->forward(tokens, device().is_cpu() ? Form::kFused : Form::kPlain);
+}
+
+Tensor Twenty48Trainee::Score(const Batch& batch, learn::Means& means) {
+  const TargetRows rows = ToTensors(batch, options_.target, binner_).To(device());
+  const learn::Autocast autocast(device(), options_.training.use_amp);
+  const Tensor logits = Logits(rows.tokens);  // (B, 4, N) or (B, 4)
   const Losses losses = LossOf(logits, rows, options_.target);
   const auto count = static_cast<double>(batch.rows());
-  sums.rows += count;
-  sums.total_loss += count * losses.total.item<double>();
-  if (losses.kd.defined()) sums.kd_loss += count * losses.kd.item<double>();
-  if (losses.aux.defined()) sums.aux_loss += count * losses.aux.item<double>();
-  sums.right += Played(logits, rows.legal).eq(rows.moves).sum().item<double>();
+  means.Add("total_loss", count * losses.total.item<double>(), count);
+  if (options_.target.mode == TargetMode::kTsadSoft) {
+    means.Add("kd_loss", count * losses.kd.item<double>(), count);
+    const double aux = losses.aux.defined() ? losses.aux.item<double>() : 0;
+    means.Add("aux_ce_loss", count * aux, count);
+  }
+  means.Add("move_acc", Played(logits, rows.legal).eq(rows.moves).sum().item<double>(), count);
   return losses.total;
 }
 
-bool Twenty48Trainee::Learn(double scale) {
-  if (!stream_) {
-    stream_ = std::make_unique<BatchStream>(pack_, rows_.train, TrainingStream(), position_);
-  }
+std::optional<learn::BatchResult> Twenty48Trainee::Next() {
   const std::optional<Batch> batch = stream_->Next();
-  if (!batch) return false;
-  (Teach(*batch, sums_) * scale).backward();
-  position_ = stream_->position();
-  epoch_ = batch->epoch;
-  samples_ += static_cast<uint64_t>(batch->rows());
-  return true;
+  if (!batch) return std::nullopt;
+  learn::BatchResult result;
+  result.loss = Score(*batch, result.means);
+  result.units = static_cast<uint64_t>(batch->rows());
+  result.position = stream_->position();
+  result.epoch = static_cast<int64_t>(batch->epoch);
+  return result;
 }
 
-learn::NamedValues Twenty48Trainee::Means(const Sums& sums) const {
-  if (sums.rows == 0) return {};
-  learn::NamedValues values = {{"total_loss", sums.total_loss / sums.rows}};
-  if (options_.target.mode == TargetMode::kTsadSoft) {
-    values.emplace_back("kd_loss", sums.kd_loss / sums.rows);
-    values.emplace_back("aux_ce_loss", sums.aux_loss / sums.rows);
-  }
-  values.emplace_back("move_acc", sums.right / sums.rows);
-  return values;
-}
-
-learn::NamedValues Twenty48Trainee::TakeMetrics() {
-  const learn::NamedValues values = Means(sums_);
-  sums_ = {};
-  return values;
-}
-
-learn::NamedValues Twenty48Trainee::Validate() {
-  if (rows_.validation.empty()) return {};
+learn::Means Twenty48Trainee::Validate(const learn::KeepGoing& keep_going) {
+  learn::Means means;
+  if (rows_.validation.empty()) return means;
   const torch::NoGradGuard no_grad;
-  // Drawn once for all: the same rows each time, from all games.
+  // The same seed, so the same rows each time, from all held-out games.
   BatchStream stream(pack_, rows_.validation,
                      {.seed = 0, .batch_size = 1024, .canonical = options_.model.canonical_view});
-  Sums sums;
-  while (sums.rows < static_cast<double>(options_.dataset.val_rows)) {
+  for (int64_t rows = 0; rows < options_.dataset.val_rows && keep_going();) {
     const std::optional<Batch> batch = stream.Next();
     if (!batch) break;
-    Teach(*batch, sums);
+    Score(*batch, means);
+    rows += batch->rows();
   }
-  return Means(sums);
-}
-
-io::Value Twenty48Trainee::State() const {
-  using io::Value;
-  Value::Items sums;
-  for (double number : {sums_.rows, sums_.total_loss, sums_.kd_loss, sums_.aux_loss, sums_.right}) {
-    sums.push_back(Value::Float(number));
-  }
-  return Value::Dict({{Value::String("position"), Value::Int(static_cast<int64_t>(position_))},
-                      {Value::String("epoch"), Value::Int(static_cast<int64_t>(epoch_))},
-                      {Value::String("sums"), Value::List(std::move(sums))}});
-}
-
-void Twenty48Trainee::Restore(const io::Value& state) {
-  position_ = static_cast<uint64_t>(state.Get("position").AsInt());
-  epoch_ = static_cast<uint64_t>(state.Get("epoch").AsInt());
-  std::vector<double> sums;
-  for (const io::Value& number : state.Get("sums").items()) sums.push_back(number.AsDouble());
-  CHECK(sums.size() == 5);
-  sums_ = {sums[0], sums[1], sums[2], sums[3], sums[4]};
-  stream_.reset();
+  return means;
 }
 
 }  // namespace kibitz::twenty48
