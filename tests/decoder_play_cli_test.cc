@@ -1,7 +1,10 @@
-// kibitz decoder predict and think as their users run them, on the recorded network.
+// kibitz decoder predict and think as their users run them, on the golden network. What a network
+// says is compared with the golden rows or with the program's own JSON: another kit has another
+// network.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -9,6 +12,7 @@
 #include <vector>
 
 #include "games/chess/fen.h"
+#include "io/weights/torch_file.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz {
@@ -39,10 +43,24 @@ std::vector<json> Golden(const std::string& file) {
   return Lines(text.str());
 }
 
+// Choices nearer than this may go either way in another order of summation.
+bool Safe(const json& row, const std::string& key) {
+  return row[key].is_null() || row[key].get<double>() >= 1e-4;
+}
+
+// The reference takes any e1h1 for castling and has no promotion to a knight.
+bool WrittenOtherwise(const std::string& move) {
+  return move == "e1h1" || move == "e1a1" || move == "e8h8" || move == "e8a8" ||
+         (move.size() == 5 && move.back() == 'n');
+}
+
 TEST(DecoderPlayCliTest, PredictForPeople) {
+  const json answer = json::parse(Decoder("predict", {"--value", "--json"}).out);
+  const std::string move = answer["move"];
+  ASSERT_FALSE(move.empty());
   const Ran ran = Decoder("predict", {"--value", "--show", "2"});
   EXPECT_EQ(ran.code, 0);
-  EXPECT_THAT(ran.out, HasSubstr("e4      e2e4"));
+  EXPECT_THAT(ran.out, HasSubstr(" " + move + " "));
   EXPECT_THAT(ran.out, HasSubstr("for the side to move"));
 }
 
@@ -53,20 +71,31 @@ TEST(DecoderPlayCliTest, PredictManyInOrderWithBadLines) {
     if (row["kind"] != "single") continue;
     fens += row["fen"].get<std::string>() + "\n";
     expected.push_back(row);
-    if (expected.size() == 5) fens += "nonsense\n";
+    if (expected.size() == 1) fens += "nonsense\n";
   }
+  ASSERT_FALSE(expected.empty());
   const Ran ran = Decoder("predict", {"--fens", "-", "--value"}, fens);
   EXPECT_EQ(ran.code, 1);
   std::vector<json> answers = Lines(ran.out);
   ASSERT_EQ(answers.size(), expected.size() + 1);
-  EXPECT_EQ(answers[5]["fen"], "nonsense");
-  EXPECT_TRUE(answers[5].contains("error"));
-  answers.erase(answers.begin() + 5);
+  EXPECT_EQ(answers[1]["fen"], "nonsense");
+  EXPECT_TRUE(answers[1].contains("error"));
+  answers.erase(answers.begin() + 1);
+  int compared = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
-    if (expected[i]["margin_legal"].get<double>() < 1e-4) continue;
-    EXPECT_EQ(answers[i]["move"], expected[i]["predict_move_legal"]);
+    const bool safe =
+        std::ranges::all_of(std::vector<std::string>{"margin_legal", "margin_wl", "margin_d"},
+                            [&](const std::string& key) { return Safe(expected[i], key); });
+    if (!safe) continue;
+    EXPECT_EQ(answers[i]["fen"], expected[i]["fen"]);
+    const std::string move = answers[i]["move"];
+    if (!WrittenOtherwise(move)) {
+      EXPECT_EQ(move, expected[i]["predict_move_legal"]);
+    }
     EXPECT_NEAR(answers[i]["value"]["win"].get<double>(), expected[i]["win"].get<double>(), 1e-6);
+    ++compared;
   }
+  EXPECT_GT(compared, 0);
 }
 
 TEST(DecoderPlayCliTest, PredictAfterMoves) {
@@ -80,22 +109,31 @@ TEST(DecoderPlayCliTest, PredictAfterMoves) {
   EXPECT_EQ(illegal.code, 1);
   EXPECT_THAT(illegal.err, HasSubstr("e4e6"));
   std::string shuffle;
-  for (int i = 0; i < 4; ++i) shuffle += "g1f3 g8f6 f3g1 f6g8 ";
+  for (int i = 0; i < 200; ++i) shuffle += "g1f3 g8f6 f3g1 f6g8 ";
   const Ran full = Decoder("predict", {"--moves", shuffle});
   EXPECT_EQ(full.code, 1);
-  EXPECT_THAT(full.err, HasSubstr("at most 13 moves"));
+  EXPECT_THAT(full.err, HasSubstr("at most "));
+  for (const json& row : Golden("predict.jsonl")) {
+    if (row["kind"] != "history_error") continue;
+    EXPECT_THAT(full.err, HasSubstr("at most " + row["max_history"].dump() + " moves"));
+  }
 }
 
-TEST(DecoderPlayCliTest, ThinkAsJsonIsTheRecordedThought) {
-  const json row = Golden("think.jsonl").front();
+TEST(DecoderPlayCliTest, ThinkAsJsonIsTheGoldenThinking) {
+  const std::vector<json> rows = Golden("think.jsonl");
+  const auto whole = std::ranges::find_if(rows, [](const json& row) {
+    return row["ended_thinking"].get<bool>() && Safe(row, "min_margin");
+  });
+  ASSERT_NE(whole, rows.end());
+  const json& row = *whole;
   for (const std::vector<std::string>& more :
        {std::vector<std::string>{}, std::vector<std::string>{"--no-draft"}}) {
-    std::vector<std::string> words = {"--fen", row["fen"], "--json"};
+    std::vector<std::string> words = {"--fen", row["fen"], "--json", "--max-seq-len",
+                                      row["max_seq_len"].dump()};
     words.insert(words.end(), more.begin(), more.end());
     const json answer = json::parse(Decoder("think", words).out);
     EXPECT_EQ(answer["token_ids"], row["token_ids"]);
     EXPECT_EQ(answer["block_ids"], row["block_ids"]);
-    EXPECT_EQ(answer["final_move"], row["final_move"]);
     EXPECT_EQ(answer["end"], "finished");
     EXPECT_EQ(answer["wl_entries"].size(), row["wl_entries"].size());
     EXPECT_GT(answer["timings"]["tokens_per_second"].get<double>(), 0);
@@ -104,11 +142,18 @@ TEST(DecoderPlayCliTest, ThinkAsJsonIsTheRecordedThought) {
 }
 
 TEST(DecoderPlayCliTest, ThinkForPeople) {
-  const Ran ran = Decoder("think", {"--boards", "--max-variations", "1", "--max-depth", "1"});
+  const std::vector<std::string> small = {"--max-variations", "1", "--max-depth", "1"};
+  std::vector<std::string> words = small;
+  words.push_back("--json");
+  const json answer = json::parse(Decoder("think", words).out);
+  words = small;
+  words.push_back("--boards");
+  const Ran ran = Decoder("think", words);
   EXPECT_EQ(ran.code, 0);
-  EXPECT_THAT(ran.out, HasSubstr(" 1 c4"));
-  EXPECT_THAT(ran.out, HasSubstr("plays e4 (e2e4)"));
-  EXPECT_THAT(ran.out, HasSubstr("68 held"));
+  EXPECT_THAT(ran.out, HasSubstr("(" + answer["move"].get<std::string>() + ")"));
+  EXPECT_THAT(ran.out, HasSubstr(fmt::format("drafted {} board tokens, {} held",
+                                             answer["timings"]["drafted_tokens"].get<int>(),
+                                             answer["timings"]["accepted_tokens"].get<int>())));
   const Ran cut = Decoder("think", {"--max-seq-len", "100"});
   EXPECT_EQ(cut.code, 0);
   EXPECT_THAT(cut.out, HasSubstr("the sequence reached 100 tokens without a final move"));
@@ -143,10 +188,13 @@ TEST(DecoderPlayCliTest, BareWeightsNeedTheNumberOfHeads) {
   const Ran refused = testing::RunCommand({kibitz, "decoder", "predict", "--model", bare});
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("--num-heads"));
-  const Ran told =
-      testing::RunCommand({kibitz, "decoder", "predict", "--model", bare, "--num-heads", "4"});
+  const io::Value whole = io::ReadPt(testing::GoldenPath("decoder/tiny.pt"));
+  const std::string heads = std::to_string(whole.Get("config.model.num_heads").AsInt());
+  const Ran told = testing::RunCommand(
+      {kibitz, "decoder", "predict", "--model", bare, "--num-heads", heads, "--json"});
   EXPECT_EQ(told.code, 0);
-  EXPECT_THAT(told.out, HasSubstr("e2e4"));
+  EXPECT_EQ(json::parse(told.out)["moves"],
+            json::parse(Decoder("predict", {"--json"}).out)["moves"]);
 }
 
 }  // namespace
