@@ -338,6 +338,31 @@ TEST(TreeTest, DocumentsNameTestsThatExist) {
   EXPECT_GT(named, 50);
 }
 
+// The table of commands in README.md: | group | `command`, ... | purpose |; no group for "uci".
+TEST(TreeTest, ReadmeListsEveryCommand) {
+  const std::string readme = testing::ReadWhole(kRoot / "README.md");
+  const std::string mark = ".name = \"";
+  int commands = 0;
+  for (const fs::path& file : Sources(kRoot / "src/cli")) {
+    if (file.extension() != ".cc" || file.stem().string().ends_with("_test")) continue;
+    const std::string code = testing::ReadWhole(file);
+    for (size_t at = code.find(mark); at != std::string::npos; at = code.find(mark, at + 1)) {
+      const size_t begin = at + mark.size();
+      const std::string name = code.substr(begin, code.find('"', begin) - begin);
+      const size_t blank = name.find(' ');
+      const std::string row =
+          blank == std::string::npos ? "\n| |" : "\n| " + name.substr(0, blank) + " |";
+      const size_t found = readme.find(row);
+      ASSERT_NE(found, std::string::npos) << "README.md has no row for " << name;
+      const std::string line = readme.substr(found, readme.find('\n', found + 1) - found);
+      EXPECT_NE(line.find("`" + name.substr(blank + 1) + "`"), std::string::npos)
+          << "README.md does not list " << name;
+      ++commands;
+    }
+  }
+  EXPECT_GT(commands, 30);
+}
+
 // Paths from the root of the tree between backquotes, in every page.
 TEST(TreeTest, DocumentsNameFilesThatExist) {
   const std::vector<std::string> roots = {"src/",     "tests/",    "docs/",    "models/",
