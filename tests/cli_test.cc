@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -59,6 +60,33 @@ TEST(CliTest, HelpListsEveryCommandAndEachHasAnExample) {
     EXPECT_EQ(ran.code, 0) << name;
     EXPECT_THAT(ran.out, HasSubstr("usage: kibitz " + name));
     EXPECT_THAT(ran.out, HasSubstr("\nexample\n  ")) << name;
+  }
+}
+
+// Each example of the help runs as written in the repository's folder, in the order of the help: a
+// later one may use what an earlier one wrote. Those that train, or take minutes, run in tests of
+// their own folders.
+TEST(CliTest, ExamplesRunAsWritten) {
+  const std::set<std::string> elsewhere = {
+      "decoder pretrain", "decoder finetune", "policy train", "2048 train",  "train check",
+      "train plot",       "2048 oracle",      "2048 eval",    "2048 export", "uci"};
+  const bool engine =
+      testing::RunCommand({"bash", "-c", "PATH=$PATH:/usr/games command -v stockfish"}).code == 0;
+  const testing::TempFolder folder;
+  for (const char* name : {"examples", "models", "configs", "tests"}) {
+    ASSERT_EQ(symlink(testing::SourcePath(name).c_str(), folder.File(name).c_str()), 0);
+  }
+  const std::string setup = "cd " + folder.path() +
+                            " && export PATH=" + kProgram.substr(0, kProgram.rfind('/')) +
+                            ":$PATH && set -e\n";
+  for (const std::string& name : CommandNames()) {
+    if (elsewhere.contains(name)) continue;
+    // Without an engine there are no evaluations to build a policy's data set from.
+    if (!engine && (name.starts_with("oracle") || name.starts_with("policy"))) continue;
+    const std::string help = HelpOf(name).out;
+    const std::string example = help.substr(help.find("\nexample\n") + 9);
+    const Ran ran = testing::RunCommand({"bash", "-c", setup + example});
+    EXPECT_EQ(ran.code, 0) << name << ": " << example << ran.err;
   }
 }
 

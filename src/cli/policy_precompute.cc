@@ -169,7 +169,7 @@ Command PolicyPrecompute() {
            "is\n"
            "started again; what comes out is the same. With --shards and --shard one slice of the\n"
            "input is read, on any machine; 'kibitz policy merge' joins them.",
-       .example = "kibitz policy precompute lichess_db_eval.jsonl.zst --out data --memory 2G"},
+       .example = "kibitz policy precompute evals.parquet --out data --test-share 0.2"},
       RunPrecompute);
 }
 
@@ -179,7 +179,9 @@ Command PolicyMerge() {
        .group = "Policy",
        .summary = "join the shards of a precompute into a data set",
        .details = "Gives the same bytes as one precompute of the whole input. The shards stay.",
-       .example = "kibitz policy merge shards --out data"},
+       .example = "kibitz policy precompute evals.parquet --out shards --shards 2 --shard 0\n"
+                  "  kibitz policy precompute evals.parquet --out shards --shards 2 --shard 1\n"
+                  "  kibitz policy merge shards --out merged"},
       RunMerge);
 }
 

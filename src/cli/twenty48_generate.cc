@@ -152,8 +152,7 @@ Command Twenty48Generate() {
            "command\n"
            "plays the games that are missing. With --student a network makes the moves and the\n"
            "records hold the oracle's: they teach the network how to recover from its mistakes.",
-       .example =
-           "kibitz 2048 generate --games 500 --depth 2 --oracle weights.safetensors --out raws"},
+       .example = "kibitz 2048 generate --games 2 --depth 2 --oracle heuristic --out raws"},
       Run);
 }
 

@@ -186,7 +186,7 @@ Command Twenty48Merge() {
        .group = "2048",
        .summary = "join several packs into one",
        .details = "",
-       .example = "kibitz 2048 merge packs/d2 packs/d3 --out packs/both"},
+       .example = "kibitz 2048 merge packs/d2 tests/golden/twenty48/pack --out packs/both"},
       RunMerge);
 }
 
