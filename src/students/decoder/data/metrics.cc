@@ -12,7 +12,7 @@ namespace {
 struct Entry {
   std::string_view name;
   Mean Metrics::*member;
-  bool thinking = false;  // Has no meaning in pretraining.
+  bool thinking = false;  // Finetuning only.
 };
 
 constexpr Entry kEntries[] = {
@@ -50,7 +50,7 @@ constexpr int32_t kBeforeEndPos = 64;
 constexpr int32_t kBeforeCastling = 65;
 constexpr int32_t kBeforeSideToMove = 66;
 
-// One block's hits, fed token by token.
+// Counts the hits of one block, token by token.
 struct BlockCount {
   int scored = 0;
   int squares = 0;

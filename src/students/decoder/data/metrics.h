@@ -37,7 +37,7 @@ struct Mean {
 };
 
 struct Metrics {
-  Mean total_loss;  // One value a batch; the other losses one a term.
+  Mean total_loss;  // One value for each batch; the other losses, one for each target.
   Mean final_move_loss;
   Mean thinking_move_loss;
   Mean board_loss;
@@ -47,18 +47,18 @@ struct Metrics {
   Mean final_move_acc;
   Mean thinking_move_acc;
   Mean board_acc;
-  // Blocks without a wrong token; a token outside the boards is a block of its own.
+  // Blocks without a wrong token; a token outside boards is a block of its own.
   Mean board_total_acc;
-  // The same of boards alone: blocks with more than one scored token.
+  // The same for boards only: blocks with more than one target.
   Mean board_total_acc_real_blocks;
-  Mean board_square_acc;    // Those boards by their 64 squares.
-  Mean board_castling_acc;  // The token of castling rights.
-  Mean board_stm_acc;       // The token of the side to move.
-  Mean end_var_acc;         // By what the board head should say.
+  Mean board_square_acc;    // The same for the 64 squares of those boards.
+  Mean board_castling_acc;  // Castling rights token.
+  Mean board_stm_acc;       // Side to move token.
+  Mean end_var_acc;         // Of the board head, where end_var is its target; likewise below.
   Mean end_think_acc;
   Mean continue_var_acc;
   Mean new_variation_acc;
-  Mean final_move_acc_reordered;  // Where the first variation shown is not the best.
+  Mean final_move_acc_reordered;  // Where the first variation is not the best.
 
   Mean wl_mae;  // Absolute error of the distribution's mean.
   Mean d_mae;
@@ -71,14 +71,14 @@ struct Metrics {
   Metrics& operator+=(const Metrics& other);
 };
 
-// Names as the documents log them, without "train/". What was never counted is left out.
+// Names as the reference logs them, without "train/". Metrics with a count of 0 are left out.
 // Pretraining's names are move_loss and move_acc, and it has none of thinking.
 std::vector<std::pair<std::string, Mean>> NamedMeans(const Metrics& metrics, Phase phase);
 std::vector<std::pair<std::string, double>> NamedValues(const Metrics& metrics, Phase phase);
 
-// What the heads said about a batch, in the order of its lists.
+// Results of the heads on a batch, in the order of its lists.
 struct Scores {
-  std::vector<float> board_loss;  // One for each scored token.
+  std::vector<float> board_loss;  // One for each board target.
   std::vector<uint8_t> board_hit;
   std::vector<float> move_loss;  // One for each of batch.moves.
   std::vector<uint8_t> move_hit;
