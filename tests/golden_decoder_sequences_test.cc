@@ -118,9 +118,9 @@ SearchRow SearchOf(const json& row) {
                                      ? row["variations"].get<std::string>()
                                      : row["variations"].dump();
   const std::string action = row["mcts_action"];
-  RowProblems problems;
-  auto read = SearchReader("golden").Read({fen, variations, action, WdlOf(row)}, 0, problems);
-  EXPECT_TRUE(read.has_value()) << problems.Summary();
+  SkipCounter skipped;
+  auto read = SearchReader("golden").Read({fen, variations, action, WdlOf(row)}, 0, skipped);
+  EXPECT_TRUE(read.has_value()) << skipped.Text();
   return read.value_or(SearchRow{});
 }
 
@@ -160,9 +160,9 @@ std::vector<Ply> GameOf(const json& rows) {
     const std::string fen = row["fen"];
     const std::string played = row["played_move"];
     const std::string best = row["best_move"];
-    RowProblems problems;
-    auto ply = reader.Read({fen, played, best, WdlOf(row), {}, {}}, 0, problems);
-    EXPECT_TRUE(ply.has_value()) << problems.Summary();
+    SkipCounter skipped;
+    auto ply = reader.Read({fen, played, best, WdlOf(row), {}, {}}, 0, skipped);
+    EXPECT_TRUE(ply.has_value()) << skipped.Text();
     game.push_back(ply.value_or(Ply{}));
   }
   return game;

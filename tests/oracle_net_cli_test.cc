@@ -113,7 +113,7 @@ TEST_F(OracleNetTest, MakesRecordsThatTheDecoderReads) {
   const json searched = Answer(
       {"variations", games, "--net", net_, "--nodes", "60", "--per-game", "5", "--out", searches});
   EXPECT_GT(searched["rows"].get<int64_t>(), 20);
-  // The same again changes nothing, other settings are refused.
+  // The same again changes nothing, other options are refused.
   EXPECT_TRUE(Answer({"variations", games, "--net", net_, "--nodes", "60", "--per-game", "5",
                       "--out", searches})["kept"]);
   EXPECT_EQ(Oracle({"variations", games, "--net", net_, "--nodes", "61", "--per-game", "5", "--out",

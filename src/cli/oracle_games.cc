@@ -78,7 +78,7 @@ int RunGames(const GamesOptions& options, const Context& context) {
                                      {"openings", DescribeInputs(options.openings)},
                                      {"teacher", first->OptionsJson()}};
   if (second) settings["teacher2"] = second->OptionsJson();
-  oracles::Skipped skipped;
+  SkipCounter skipped;
   const auto work = [&](const oracles::PartStore& parts) {
     const auto openings = oracles::ReadOpenings(options.openings, skipped);
     Progress progress("games", static_cast<uint64_t>(play.games));

@@ -43,7 +43,7 @@ int RunPgn(const PgnOptions& options, const Context& context) {
                                      {"wdl_model", oracles::FieldsOf(records.wdl_model).ToTree()},
                                      {"inputs", DescribeInputs(options.files)}};
   if (teacher) settings["teacher"] = teacher->OptionsJson();
-  oracles::Skipped skipped;
+  SkipCounter skipped;
   const auto work = [&](const oracles::PartStore& parts) {
     Progress progress("games", 0);
     const int64_t asked =

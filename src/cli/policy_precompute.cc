@@ -13,7 +13,6 @@ namespace kibitz::cli {
 namespace {
 
 using policy::Manifest;
-using policy::RowFault;
 using Json = nlohmann::ordered_json;
 
 // What precompute and merge share.
@@ -25,18 +24,19 @@ struct OutputOptions {
 
 void AddOutput(Fields& fields, OutputOptions& options) {
   fields.Add("out", options.out, "folder of the data set", {.required = true, .metavar = "DIR"});
-  fields.Add("memory", options.memory, "max memory to use, such as 512M or 2G",
+  fields.Add("memory", options.memory, "max memory, such as 512M or 2G; the same for all shards",
              {.metavar = "SIZE"});
   fields.Add("flush_seconds", options.precompute.flush_seconds,
-             "what was done is safe from a kill after so long", {.min = 0, .max = 86400});
+             "seconds between flushes: a kill loses no more work than that",
+             {.min = 0, .max = 86400});
   fields.Add("threads", options.precompute.threads, "0: one for each core",
              {.min = 0, .max = 1024});
-  fields.Add("val_share", options.precompute.shares.val, "positions held out for validation",
-             {.min = 0, .max = 0.9});
-  fields.Add("test_share", options.precompute.shares.test, "positions held out for tests",
-             {.min = 0, .max = 0.9});
+  fields.Add("val_share", options.precompute.shares.val,
+             "share of the positions held out for validation", {.min = 0, .max = 0.9});
+  fields.Add("test_share", options.precompute.shares.test,
+             "share of the positions held out for tests", {.min = 0, .max = 0.9});
   fields.AddChoice("format", options.precompute.storage,
-                   "packed: 28 bytes a position; planes: the four arrays of planes",
+                   "packed: 28 bytes a position; planes: .npy arrays of 0 and 1",
                    {{"packed", policy::Storage::kPacked}, {"planes", policy::Storage::kPlanes}});
 }
 
@@ -62,11 +62,10 @@ Fields FieldsOf(PrecomputeCommandOptions& options) {
   fields.Add("input", options.input,
              "evaluations: .parquet, .jsonl, .jsonl.zst, or folders of them",
              {.required = true, .positional = true, .metavar = "PATH"});
-  fields.Add("rows", options.rows, "read the first so many only, such as 1M; 0: all",
-             {.metavar = "N"});
-  fields.Add("shards", options.shards, "cut the input into so many slices and read one of them",
+  fields.Add("rows", options.rows, "max rows to read, such as 1M; 0: all", {.metavar = "N"});
+  fields.Add("shards", options.shards, "cut the input into N slices and read one of them",
              {.min = 0, .max = 1'000'000, .metavar = "N"});
-  fields.Add("shard", options.shard, "which one, from 0", {.min = 0, .metavar = "K"});
+  fields.Add("shard", options.shard, "which slice, from 0", {.min = 0, .metavar = "K"});
   fields.Add("keep", options.output.precompute.keep_shards,
              "keep the packed input rows (out/work)");
   AddOutput(fields, options.output);
@@ -80,20 +79,17 @@ struct MergeOptions {
 
 Fields FieldsOf(MergeOptions& options) {
   Fields fields;
-  fields.Add("shards", options.shards, "folders of shards, or that hold them",
+  fields.Add("shards", options.shards, "folders of shards, or folders that hold them",
              {.required = true, .positional = true, .metavar = "DIR"});
   AddOutput(fields, options.output);
   return fields;
 }
 
-void PrintLeftOut(const policy::Tally& tally) {
-  for (int i = 1; i < static_cast<int>(RowFault::kCount); ++i) {
-    const auto fault = static_cast<RowFault>(i);
-    if (tally[fault] > 0) fmt::print("  left out: {} {}\n", tally[fault], NameOf(fault));
-  }
+void PrintSkipped(const SkipCounter& skipped) {
+  if (!skipped.empty()) fmt::print("skipped: {}\n", skipped.Text());
 }
 
-int Tell(const Manifest& manifest, const std::string& out, const Context& context) {
+int Report(const Manifest& manifest, const std::string& out, const Context& context) {
   if (context.json) {
     Json splits = Json::object();
     for (policy::Split split : policy::kSplits) {
@@ -105,7 +101,7 @@ int Tell(const Manifest& manifest, const std::string& out, const Context& contex
                {"positions", manifest.positions()},
                {"analyses", manifest.analyses()},
                {"splits", splits},
-               {"left_out", policy::ToJson(manifest.tally)},
+               {"skipped", manifest.skipped.ToJson()},
                {"folder", out}});
     return 0;
   }
@@ -115,22 +111,22 @@ int Tell(const Manifest& manifest, const std::string& out, const Context& contex
     fmt::print("; {} {}", NameOf(split), manifest.splits[static_cast<size_t>(split)].positions);
   }
   fmt::print("\n");
-  PrintLeftOut(manifest.tally);
+  PrintSkipped(manifest.skipped);
   return 0;
 }
 
-int TellShard(const policy::ShardState& shard, const Context& context) {
+int ReportShard(const policy::ShardState& shard, const Context& context) {
   if (context.json) {
     PrintJson({{"rows", shard.rows},
                {"shard", shard.shard},
                {"shards", shard.shards},
-               {"left_out", policy::ToJson(shard.tally)},
+               {"skipped", shard.skipped.ToJson()},
                {"folder", shard.folder}});
     return 0;
   }
   fmt::print("{}: {} rows; join all {} with 'kibitz policy merge'\n", shard.folder, shard.rows,
              shard.shards);
-  PrintLeftOut(shard.tally);
+  PrintSkipped(shard.skipped);
   return 0;
 }
 
@@ -141,18 +137,20 @@ int RunPrecompute(const PrecomputeCommandOptions& options, const Context& contex
     throw Error::Usage("--rows is {}, expected a number such as 100000 or 1M", options.rows);
   precompute.rows = *rows;
   if (options.shards > 0) {
-    return TellShard(PrecomputeShard(options.input, options.output.out, options.shards,
-                                     options.shard, precompute),
-                     context);
+    return ReportShard(PrecomputeShard(options.input, options.output.out, options.shards,
+                                       options.shard, precompute),
+                       context);
   }
-  if (options.shard > 0) throw Error::Usage("--shard belongs to --shards; of how many is it?");
-  return Tell(Precompute(options.input, options.output.out, precompute), options.output.out,
-              context);
+  if (options.shard > 0)
+    throw Error::Usage("--shard is {}, but --shards is missing; give the number of slices",
+                       options.shard);
+  return Report(Precompute(options.input, options.output.out, precompute), options.output.out,
+                context);
 }
 
 int RunMerge(const MergeOptions& options, const Context& context) {
-  return Tell(Merge(options.shards, options.output.out, Completed(options.output)),
-              options.output.out, context);
+  return Report(Merge(options.shards, options.output.out, Completed(options.output)),
+                options.output.out, context);
 }
 
 }  // namespace
@@ -161,14 +159,13 @@ Command PolicyPrecompute() {
   return MakeCommand<PrecomputeCommandOptions>(
       {.name = "policy precompute",
        .group = "Policy",
-       .summary = "make a data set of the Lichess evaluation database",
+       .summary = "make a data set from the Lichess evaluation database",
        .details =
-           "Every position comes once, with all analyses of it in the whole input, in shuffled "
-           "order,\n"
-           "split by the hash of the position. A run that was stopped or killed goes on when it "
-           "is\n"
-           "started again; what comes out is the same. With --shards and --shard one slice of the\n"
-           "input is read, on any machine; 'kibitz policy merge' joins them.",
+           "Writes every position once, with all analyses of it in the input, in shuffled order,\n"
+           "split into train, val and test by the hash of the position. A run that was stopped or\n"
+           "killed resumes when it is started again and gives the same bytes. With --shards and\n"
+           "--shard it reads one slice of the input, on any machine, with any number of threads;\n"
+           "'kibitz policy merge' joins the shards.",
        .example = "kibitz policy precompute evals.parquet --out data --test-share 0.2"},
       RunPrecompute);
 }

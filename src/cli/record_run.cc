@@ -16,7 +16,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-void PrintDone(const RecordRun& run, const Json& report, const Context& context) {
+void PrintDone(const RecordRun& run, const Json& report, const SkipCounter& skipped,
+               const Context& context) {
   if (context.json) {
     PrintJson(report);
     return;
@@ -40,9 +41,7 @@ void PrintDone(const RecordRun& run, const Json& report, const Context& context)
     fmt::print("engines that failed and were restarted: {}\n",
                report["engine_failures"].get<int>());
   }
-  for (const auto& [reason, tally] : report["skipped"].items()) {
-    fmt::print("skipped {}: {}\n", tally["count"].get<int64_t>(), reason);
-  }
+  if (!skipped.empty()) fmt::print("skipped: {}\n", skipped.Text());
 }
 
 }  // namespace
@@ -73,12 +72,12 @@ Json DescribeInputs(const std::vector<std::string>& paths) {
   return inputs;
 }
 
-int Run(const RecordRun& run, const oracles::Skipped& skipped, const Context& context) {
+int Run(const RecordRun& run, const SkipCounter& skipped, const Context& context) {
   oracles::PartStore parts(run.output.out, run.settings, run.output.fresh);
   if (parts.finished()) {
     Json report = parts.summary();
     report["kept"] = true;
-    PrintDone(run, report, context);
+    PrintDone(run, report, skipped, context);
     return 0;
   }
   const auto start = std::chrono::steady_clock::now();
@@ -86,10 +85,12 @@ int Run(const RecordRun& run, const oracles::Skipped& skipped, const Context& co
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const oracles::Joined joined = run.join(parts);
-  Json summary = {{"out", run.output.out},
-                  {"rows", joined.rows},
-                  {run.unit, joined.units},
-                  {"duplicates", joined.duplicates + skipped.CountOf("duplicate")}};
+  Json summary = {
+      {"out", run.output.out},
+      {"rows", joined.rows},
+      {run.unit, joined.units},
+      {"duplicates",
+       joined.duplicates + static_cast<int64_t>(skipped.CountOf(oracles::kDuplicateReason))}};
   if (!joined.results.empty()) summary["results"] = joined.results;
   summary["skipped"] = skipped.ToJson();
   parts.Finish(summary);
@@ -99,7 +100,7 @@ int Run(const RecordRun& run, const oracles::Skipped& skipped, const Context& co
   report["positions_per_second"] = static_cast<double>(work.positions) / std::max(seconds, 1e-9);
   report["parts_kept"] = parts.kept();
   report["engine_failures"] = work.failures;
-  PrintDone(run, report, context);
+  PrintDone(run, report, skipped, context);
   return 0;
 }
 
@@ -121,7 +122,7 @@ int Run(const PositionRun& run, const Context& context) {
                          {"part_positions", run.input.part_positions},
                          {"inputs", DescribeInputs(run.input.files)},
                          {"teacher", run.teachers}};
-  oracles::Skipped skipped;
+  SkipCounter skipped;
   const auto work = [&](const oracles::PartStore& parts) {
     const auto positions = oracles::SamplePositions(run.input.files, sampling, skipped);
     Progress progress("positions", positions.size());

@@ -10,10 +10,10 @@
 
 #include "base/options.h"
 #include "base/progress.h"
+#include "base/skip_counter.h"
 #include "cli/command.h"
 #include "oracles/records/join.h"
 #include "oracles/records/part_store.h"
-#include "oracles/records/skipped.h"
 #include "oracles/records/source_games.h"
 
 namespace kibitz::cli {
@@ -42,7 +42,7 @@ struct RecordRun {
 nlohmann::ordered_json DescribeInputs(const std::vector<std::string>& paths);
 
 // Computes the missing parts, joins them to the output and reports. Returns the exit code.
-int Run(const RecordRun& run, const oracles::Skipped& skipped, const Context& context);
+int Run(const RecordRun& run, const SkipCounter& skipped, const Context& context);
 
 // Positions to evaluate, and how many make a part.
 struct PositionInput {

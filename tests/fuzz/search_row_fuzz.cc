@@ -13,10 +13,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kibitz;
   using namespace kibitz::decoder;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  RowProblems problems;
+  SkipCounter skipped;
   SearchReader reader("fuzz");
-  const auto row = reader.Read({chess::kStartFen, text, "e2e4", {0.5, 0.25, 0.25}}, 0, problems);
-  CHECK(row.has_value() || !problems.empty());
+  const auto row = reader.Read({chess::kStartFen, text, "e2e4", {0.5, 0.25, 0.25}}, 0, skipped);
+  CHECK(row.has_value() || !skipped.empty());
   if (!row || !HasThought(*row, {})) return 0;
   Rng rng({.seed = size});
   const Sequence sequence = ThinkingSequence(*row, {}, rng);

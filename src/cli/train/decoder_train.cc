@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/skip_counter.h"
 #include "base/text.h"
 #include "cli/train/run_training.h"
 #include "cli/train_commands.h"
@@ -12,7 +13,6 @@ namespace kibitz::cli {
 namespace {
 
 using decoder::TrainOptions;
-using Json = nlohmann::ordered_json;
 
 double Gigabytes(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
@@ -38,13 +38,13 @@ void Announce(const TrainOptions& options, const decoder::DecoderTrainee& traine
           Gigabytes(decoder::EstimateMemory(options)));
 }
 
-// Rows that were left out, by source and reason.
-Json SkippedRows(const decoder::DecoderTrainee& trainee) {
-  Json skipped = Json::object();
+// Rows that were skipped, by source and reason.
+SkipCounter SkippedRows(const decoder::DecoderTrainee& trainee) {
+  SkipCounter skipped;
   for (const decoder::Source* source : {trainee.games(), trainee.searches()}) {
     if (source == nullptr) continue;
-    for (const auto& [reason, tally] : source->problems().tallies()) {
-      skipped[source->name() + ": " + reason] = tally.count;
+    for (const auto& [reason, entry] : source->skipped().entries()) {
+      skipped.Add(source->name() + ": " + reason, entry.first, entry.count);
     }
   }
   return skipped;
@@ -57,13 +57,9 @@ int Train(const TrainOptions& given, const Context& context) {
   decoder::DecoderTrainee trainee(options);
   Announce(options, trainee);
   const learn::RunReport report = Trained(trainee, options);
-  const Json skipped = SkippedRows(trainee);
-  if (!context.json) {
-    for (const auto& [reason, count] : skipped.items()) {
-      fmt::print("rows with something wrong: {} ({})\n", count.get<uint64_t>(), reason);
-    }
-  }
-  return PrintReport(report, context, {{"skipped_rows", skipped}});
+  const SkipCounter skipped = SkippedRows(trainee);
+  if (!context.json && !skipped.empty()) fmt::print("skipped: {}\n", skipped.Text());
+  return PrintReport(report, context, {{"skipped", skipped.ToJson()}});
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ bool Has(const EngineTeacherOptions& options, std::string_view name) {
   });
 }
 
-// Adds what makes answers repeatable and complete, as far as the engine knows these options.
+// Adds the options, of those the engine has, that make searches reproducible.
 void AddOwnOptions(EngineTeacherOptions& options, const UciClient& engine) {
   const auto add = [&](const std::string& name, const std::string& value) {
     if (engine.FindOption(name) != nullptr && !Has(options, name)) {
@@ -51,7 +51,7 @@ std::string FaultOf(const Answer& answer) {
          "too tight?";
 }
 
-// The position's end, if the game is over there.
+// How the game ended, if it is over in the position.
 std::optional<Wdl> WdlIfOver(const Board& board) {
   const Ending ending = chess::EndingOf(board);
   if (ending == Ending::kNone) return std::nullopt;
@@ -124,8 +124,8 @@ Wdl EngineTeacher::AskAbout(const GameSoFar& game) {
 }
 
 void EngineTeacher::WeighVariations(Lesson& lesson) const {
-  // A line of lower rank may have a higher score when the search was cut off before it was looked
-  // at again; it counts for no more than those above it.
+  // A line of lower rank may have a higher score when the search stopped before it updated the
+  // line; its score is capped at that of the line above.
   std::vector<double> weights;
   double ceiling = AsCentipawns(lesson.variations.front().score);
   const double best = ceiling;

@@ -2,17 +2,17 @@
 //
 //   EngineTeacher teacher({.command = {"stockfish"}, .limits = {.nodes = 10000}, .lines = 3});
 //
-// Every question is asked as if it were the first (ucinewgame, one thread, a fixed hash), so a
-// lesson by nodes or depth is the same with any number of engines. Where its parts come from:
+// Every search starts afresh (ucinewgame, one thread, a fixed hash), so a lesson by nodes or depth
+// is the same with any number of engines. Where its parts come from:
 //
 // | part         | from the engine                                                             |
 // |--------------|-----------------------------------------------------------------------------|
 // | wdl          | UCI_ShowWDL where it has it, else wdl_model.h                               |
-// | variations   | its MultiPV lines, last exact scores, cut where the game is over            |
+// | variations   | its MultiPV lines, last exact scores, truncated where the game ends         |
 // | fraction     | softmax of the lines' centipawns over `fraction_temperature`                |
 // | visits       | the fraction of the nodes searched; halved with each further node of a line |
 // | prior        | the same for all lines                                                      |
-// | a node's wdl | the line's, seen from alternate sides; or asked for, with `node_evals`      |
+// | a node's wdl | the line's, for alternate sides; or searched for, with `node_evals`         |
 #pragma once
 
 #include <cstdint>
@@ -31,20 +31,20 @@ namespace kibitz::oracles {
 struct EngineTeacherOptions {
   std::vector<std::string> command;                               // Program and its arguments.
   std::vector<std::pair<std::string, std::string>> options = {};  // UCI options, set in this order.
-  Limits limits = {};                                             // Of a question.
+  Limits limits = {};                                             // Of a search.
   int lines = 1;                                                  // MultiPV.
-  int engines = 1;                                                // At work at the same time.
-  int line_plies = 10;               // Longer lines are cut, the root move counted.
-  double fraction_temperature = 50;  // Centipawns.
-  int64_t node_evals = 0;            // Nodes to ask about each position of a line with; 0: do not.
-  int hash_megabytes = 4;            // Where the options do not say it.
-  double silence_seconds = 30;       // After which an engine that says nothing is taken for dead.
-  WdlModel wdl_model = {};           // For engines without UCI_ShowWDL.
+  int engines = 1;                                                // In parallel.
+  int line_plies = 10;                                            // Max, the root move included.
+  double fraction_temperature = 50;                               // Centipawns.
+  int64_t node_evals = 0;       // Nodes to search each position of a line with; 0: none.
+  int hash_megabytes = 4;       // Unless `options` set it.
+  double silence_seconds = 30;  // After which a silent engine counts as dead.
+  WdlModel wdl_model = {};      // For engines without UCI_ShowWDL.
 };
 
 class EngineTeacher : public Teacher {
  public:
-  // Starts an engine to see what it can do. Throws Error.
+  // Starts an engine to read its options. Throws Error.
   explicit EngineTeacher(EngineTeacherOptions options);
 
   std::vector<std::optional<Lesson>> Teach(std::span<const GameSoFar> games) override;

@@ -39,14 +39,14 @@ const std::vector<io::ColumnSpec>& EvalColumns() {
   return columns;
 }
 
-// A table that knows the settings it was made with.
+// A table with the options in its metadata.
 class Table {
  public:
   Table(const PartStore& parts, const std::vector<io::ColumnSpec>& columns)
       : columns_(columns),
         writer_(parts.out(), columns, {.metadata = {{"kibitz", parts.settings().dump()}}}) {}
 
-  // Fields of the object that are columns; those it has not stay null.
+  // Fields of the object that are columns; missing ones stay null.
   void Set(JsonValue object) {
     for (size_t i = 0; i < columns_.size(); ++i) {
       const JsonValue value = object[columns_[i].name];

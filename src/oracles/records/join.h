@@ -1,4 +1,4 @@
-// From finished parts to the file that students read. Parquet files carry the settings in their
+// Joins finished parts into the file that students read. Parquet files have the options in their
 // metadata under "kibitz".
 #pragma once
 
@@ -13,8 +13,8 @@ namespace kibitz::oracles {
 struct Joined {
   int64_t units = 0;  // Games or positions.
   int64_t rows = 0;
-  int64_t duplicates = 0;  // Games that were played before in the same file; dropped.
-  std::map<std::string, int64_t> results;  // Of games: "1-0" and so on.
+  int64_t duplicates = 0;                  // Games that the file already has; dropped.
+  std::map<std::string, int64_t> results;  // Of games: "1-0", ...
 
   nlohmann::ordered_json ToJson() const;
 };
@@ -27,7 +27,7 @@ Joined JoinSearches(const PartStore& parts);
 // row for each line, or .jsonl, .jsonl.zst, .jsonl.gz with an object for each position.
 Joined JoinEvals(const PartStore& parts);
 
-// Throws Error::Usage unless the output's ending is one that the kind can be written as.
+// Throws Error::Usage unless the kind can be written to a file of this extension.
 void CheckParquetName(const std::string& out);
 void CheckEvalsName(const std::string& out);
 

@@ -11,7 +11,7 @@
 namespace kibitz::oracles {
 namespace {
 
-// Asked at a time: enough to keep engines busy, few enough for a progress that moves.
+// Positions a batch: enough to keep engines busy, few enough for smooth progress.
 constexpr size_t kBatch = 64;
 
 using Judge = std::function<std::vector<Json>(std::span<const GameSoFar>)>;
@@ -40,7 +40,7 @@ int64_t FillParts(std::span<const GameSoFar> positions, int64_t part_size, const
   return asked;
 }
 
-// The same position as a game that begins with it.
+// The position as a game without history.
 GameSoFar WithoutPast(const GameSoFar& game) {
   const std::string fen = ToFen(game.Current(), {.counters = false});
   return {.start = *chess::ParseFen(fen), .moves = {}};

@@ -1,4 +1,4 @@
-// Positions that a teacher judges: searches for the decoder, evaluations for the policy.
+// Records of single positions: searches for the decoder, evaluations for the policy.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace kibitz::oracles {
 
-// Both fill the parts that are missing, `part_size` positions each, and return how many positions
-// were asked about. Progress counts positions.
+// Both write the missing parts, `part_size` positions each, and return the number of positions
+// searched. Progress counts positions.
 
 // The teacher sees the game before each position.
 int64_t JudgeSearches(Teacher& teacher, std::span<const GameSoFar> positions, int64_t part_size,
                       const PartStore& parts, Progress& progress);
 
-// Every teacher is a session. Positions are asked about without their past and with a fresh count
-// of moves, so that an evaluation belongs to the four fields of its FEN.
+// Every teacher is a session. Positions are searched without history and with counters reset, so
+// that an evaluation depends on the first four fields of the FEN alone.
 int64_t JudgeEvals(std::span<const std::unique_ptr<Teacher>> sessions,
                    std::span<const GameSoFar> positions, int64_t part_size, const PartStore& parts,
                    Progress& progress);

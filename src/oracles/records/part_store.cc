@@ -49,7 +49,7 @@ bool PartStore::LookAtOutput() {
   if (fs::exists(note)) {
     const Config config = LoadConfig(note);
     if (!config.tree.contains("settings")) {
-      throw Error("{}: it does not tell how {} was made; remove it or choose another --out", note,
+      throw Error("{}: does not say how {} was made; remove it or choose another --out", note,
                   out_);
     }
     CheckSettings(config.tree["settings"], note);
@@ -59,7 +59,7 @@ bool PartStore::LookAtOutput() {
   }
   if (fs::exists(out_) && !fs::exists(folder_)) {
     throw Error(
-        "{}: there is such a file already, not made by this command; remove it, choose "
+        "{}: the file exists and was not made by this command; remove it, choose "
         "another --out, or give --fresh to replace it",
         out_);
   }
@@ -89,8 +89,8 @@ void PartStore::CheckSettings(const Json& found, const std::string& place) const
     return tree.contains(pointer) ? Quoted(tree.at(pointer).dump()) : std::string("nothing");
   };
   throw Error(
-      "{}: made with other options: {} is {} there and {} now; give the same options to "
-      "resume, another --out, or --fresh to start over",
+      "{}: made with other options: {} is {} there and {} now; give the same options to resume, "
+      "another --out, or --fresh to start over",
       place, key, text(found), text(settings_));
 }
 

@@ -1,6 +1,6 @@
-// Long work in numbered parts, so that a kill loses at most the part in hand. Beside OUT, until it
-// is whole, there is a folder OUT.parts: settings.json, and a file of JSON lines for each part that
-// is finished. OUT.json tells how a whole OUT was made.
+// Long work in numbered parts, so that a kill loses no more than the parts in progress. Until OUT
+// is complete, a folder OUT.parts holds settings.json and a file of JSON lines for each finished
+// part. OUT.json says how a complete OUT was made.
 //
 //   PartStore store(out, settings);
 //   if (store.finished()) return;
@@ -10,7 +10,7 @@
 //   store.ForEachUnit([&](io::JsonValue unit) { writer.Append(unit); });   // Into OUT.
 //   store.Finish(summary);
 //
-// What is there already must have been made with the same settings.
+// Existing parts must have been made with the same options.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ class PartStore {
  public:
   using Json = nlohmann::ordered_json;
 
-  // Throws Error where OUT or its parts were made with other settings, or by somebody else;
-  // `fresh` throws these away instead.
+  // Throws Error where OUT or its parts were made with other options or by another program; `fresh`
+  // removes them instead.
   PartStore(std::string out, Json settings, bool fresh = false);
 
-  // OUT is whole and of these settings.
+  // OUT is complete and of these options.
   bool finished() const { return finished_; }
-  // What Finish was told.
+  // As given to Finish.
   const Json& summary() const { return summary_; }
   const std::string& out() const { return out_; }
   const Json& settings() const { return settings_; }
@@ -42,13 +42,13 @@ class PartStore {
   bool Has(int64_t part) const;
   // May be called from several threads for different parts.
   void Write(int64_t part, std::span<const Json> units) const;
-  // How many parts were there at the start.
+  // Number of parts found at the start.
   int64_t kept() const { return kept_; }
 
   // All units of all parts in order. Throws Error for a part that cannot be read.
   void ForEachUnit(const std::function<void(const io::JsonLine&)>& use) const;
 
-  // OUT is in place: says so in OUT.json and removes the parts.
+  // Call when OUT is in place: writes OUT.json and removes the parts.
   void Finish(const Json& summary);
 
  private:

@@ -19,15 +19,15 @@ using chess::Board;
 using chess::PgnGame;
 using chess::PgnNote;
 
-// A game and what its file says about each position.
+// A game with the labels of its file.
 struct NotedGame {
   std::string place;
   GameSoFar game;
   std::string result;
   std::vector<Board> boards;                       // One more than moves.
   std::vector<std::optional<MoverScore>> scores;   // By board.
-  std::vector<std::optional<chess::Move>> better;  // By move: what should have been played.
-  std::vector<std::optional<Lesson>> lessons;      // By move; where the teacher was asked.
+  std::vector<std::optional<chess::Move>> better;  // By move: the best move.
+  std::vector<std::optional<Lesson>> lessons;      // By move; the teacher's.
 };
 
 MoverScore ScoreOf(const chess::PgnEval& eval, chess::Color mover) {
@@ -37,7 +37,7 @@ MoverScore ScoreOf(const chess::PgnEval& eval, chess::Color mover) {
   return ToMover(score, mover);
 }
 
-// A variation given to a move that is marked as a mistake.
+// A variation for a move that is marked as a mistake.
 std::optional<chess::Move> BetterMove(const PgnNote& note) {
   const bool mistake = std::any_of(note.nags.begin(), note.nags.end(),
                                    [](int nag) { return nag == 2 || nag == 4 || nag == 6; });
@@ -72,7 +72,7 @@ NotedGame Noted(const PgnGame& game, const std::string& place, bool ignore_notes
 class PgnRun {
  public:
   PgnRun(Teacher* teacher, const PgnRecordOptions& options, const PartStore& parts,
-         Skipped& skipped, Progress& progress)
+         SkipCounter& skipped, Progress& progress)
       : teacher_(teacher),
         options_(options),
         parts_(parts),
@@ -83,11 +83,11 @@ class PgnRun {
   bool Take(const PgnGame& game, const std::string& place) {
     if (options_.limit > 0 && games_ == options_.limit) return false;
     if (game.moves.empty()) {
-      skipped_.Add("game without moves", place);
+      skipped_.AddAndWarn("game without moves", {.file = place});
       return true;
     }
     if (!seen_.insert(KeyOf(game)).second) {
-      skipped_.Add(kDuplicateReason, place, false);
+      skipped_.Add(kDuplicateReason, {.file = place});
       return true;
     }
     if (!parts_.Has(part_)) {
@@ -157,8 +157,8 @@ class PgnRun {
     for (size_t ply = 0; ply < noted.game.moves.size(); ++ply) {
       const auto best = BestOf(noted, ply);
       if (!best) {
-        skipped_.Add("no best move is told; --engine or --net would find one",
-                     fmt::format("{}, ply {}", noted.place, ply), false);
+        skipped_.Add("no best move in the PGN; --engine or --net would find one",
+                     {.file = fmt::format("{}, ply {}", noted.place, ply)});
         continue;
       }
       PlyRecord& row = record.plies.emplace_back();
@@ -186,7 +186,7 @@ class PgnRun {
     return noted.game.moves[ply];
   }
 
-  // Beyond ten pawns differences mean nothing.
+  // Differences beyond ten pawns are ignored.
   static double Bounded(const MoverScore& score) {
     return std::clamp(AsCentipawns(score), -1000.0, 1000.0);
   }
@@ -194,7 +194,7 @@ class PgnRun {
   std::optional<Wdl> WdlAt(const NotedGame& noted, size_t board) const {
     const auto game = std::span(noted.boards).first(board + 1);
     const chess::Ending ending = chess::EndingOf(game);
-    // A claim that nobody made is no end.
+    // A draw that could be claimed does not end the game.
     if (ending != chess::Ending::kNone && board + 1 == noted.boards.size()) {
       return WdlOfEnding(ending == chess::Ending::kCheckmate);
     }
@@ -206,7 +206,7 @@ class PgnRun {
   Teacher* teacher_;
   PgnRecordOptions options_;
   const PartStore& parts_;
-  Skipped& skipped_;
+  SkipCounter& skipped_;
   Progress& progress_;
   RateNote rate_;
   int64_t games_ = 0;  // Taken.
@@ -221,18 +221,17 @@ class PgnRun {
 Fields FieldsOf(PgnRecordOptions& options) {
   Fields fields;
   fields.Add("tolerance", options.tolerance,
-             "without --engine: a move that lost at most so many centipawns counts as the best",
+             "without --engine: max centipawns that a move may lose and still count as best",
              {.min = 0, .max = 1000});
-  fields.Add("ignore_notes", options.ignore_notes,
-             "ask the engine about everything, whatever the file says");
-  fields.Add("limit", options.limit, "games in all; 0: as many as there are", {.min = 0});
-  fields.Add("part_games", options.part_games, "games written at a time", {.min = 1});
+  fields.Add("ignore_notes", options.ignore_notes, "ignore evaluations and variations in the file");
+  fields.Add("limit", options.limit, "max games; 0: all", {.min = 0});
+  fields.Add("part_games", options.part_games, "games of a part, the unit of resuming", {.min = 1});
   return fields;
 }
 
 int64_t MakePgnRecords(const std::vector<std::string>& paths, Teacher* teacher,
-                       const PgnRecordOptions& options, const PartStore& parts, Skipped& skipped,
-                       Progress& progress) {
+                       const PgnRecordOptions& options, const PartStore& parts,
+                       SkipCounter& skipped, Progress& progress) {
   PgnRun run(teacher, options, parts, skipped, progress);
   for (const std::string& path : paths) {
     ForEachPgnGame(

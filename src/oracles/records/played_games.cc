@@ -22,7 +22,7 @@ using chess::Board;
 using chess::Color;
 using chess::Ending;
 
-constexpr int kAgreedPlies = 8;  // That a side must have been winning, or the game a draw.
+constexpr int kAgreedPlies = 8;  // Before a game is adjudicated.
 
 // A game being played.
 struct RunningGame {
@@ -149,7 +149,7 @@ class Tournament {
     return white_to_move == (game.number % 2 == 0) ? 0 : 1;
   }
 
-  // One move in each game where it is this teacher's turn; games that end are put away.
+  // One move in each game where it is this teacher's turn; finished games are removed.
   void AskTeacher(Teacher& teacher, int turn) {
     std::vector<size_t> places;
     std::vector<GameSoFar> questions;
@@ -163,7 +163,7 @@ class Tournament {
     rate_.Show(asked_);
     for (size_t i = 0; i < places.size(); ++i) {
       RunningGame& game = *running_[places[i]];
-      CHECK(lessons[i].has_value());  // Games that are over were put away.
+      CHECK(lessons[i].has_value());  // Finished games are removed before.
       TakeMove(game, *lessons[i]);
       if (game.record.result.empty()) continue;
       PutAway(std::move(running_[places[i]]));
@@ -247,27 +247,28 @@ class Tournament {
 
 Fields FieldsOf(PlayOptions& options) {
   Fields fields;
-  fields.Add("games", options.games, "games in all", {.min = 1});
-  fields.Add("seed", options.seed, "of all draws");
-  fields.Add("random_plies", options.random_plies,
-             "moves made at random after the opening, not recorded", {.min = 0, .max = 100});
-  fields.Add("temperature", options.temperature,
-             "moves are drawn by their fractions to the power of 1/this; 0: the best one",
+  fields.Add("games", options.games, "number of games", {.min = 1});
+  fields.Add("seed", options.seed, "random seed");
+  fields.Add("random_plies", options.random_plies, "random moves after the opening, not recorded",
              {.min = 0, .max = 100});
-  fields.Add("temperature_plies", options.temperature_plies, "for so many plies, then the best one",
-             {.min = 0});
-  fields.Add("max_plies", options.max_plies, "a longer game is cut and has no result", {.min = 1});
+  fields.Add("temperature", options.temperature,
+             "moves are sampled by visit fraction to the power of 1/this; 0: the best move",
+             {.min = 0, .max = 100});
+  fields.Add("temperature_plies", options.temperature_plies,
+             "plies with --temperature; then the best move", {.min = 0});
+  fields.Add("max_plies", options.max_plies, "max plies; a longer game has no result", {.min = 1});
   fields.Add("resign_win", options.resign_win,
-             fmt::format("end a game when a side's chance to win was at least this for {} plies; "
+             fmt::format("adjudicate when a side's win probability was at least this for {} plies; "
                          "0: never",
                          kAgreedPlies),
              {.min = 0, .max = 1});
-  fields.Add("draw_chance", options.draw_chance, "the same for a draw", {.min = 0, .max = 1});
-  fields.Add("part_games", options.part_games, "games written at a time", {.min = 1});
+  fields.Add("draw_chance", options.draw_chance, "the same for the draw probability",
+             {.min = 0, .max = 1});
+  fields.Add("part_games", options.part_games, "games of a part, the unit of resuming", {.min = 1});
   return fields;
 }
 
-std::vector<GameSoFar> ReadOpenings(const std::vector<std::string>& paths, Skipped& skipped) {
+std::vector<GameSoFar> ReadOpenings(const std::vector<std::string>& paths, SkipCounter& skipped) {
   std::vector<GameSoFar> openings;
   ForEachGame(paths, skipped, [&](const SourceGame& source) {
     std::vector<Board> boards = {source.game.start};
@@ -275,13 +276,12 @@ std::vector<GameSoFar> ReadOpenings(const std::vector<std::string>& paths, Skipp
     if (chess::EndingOf(boards) == Ending::kNone) {
       openings.push_back(source.game);
     } else {
-      skipped.Add("the game is over there", source.place);
+      skipped.AddAndWarn("the game is over", {.file = source.place});
     }
     return true;
   });
   if (openings.empty() && !paths.empty()) {
-    throw Error("{}: no opening that can be played: {}", fmt::join(paths, ", "),
-                skipped.ToJson().dump());
+    throw Error("{}: no usable opening: {}", fmt::join(paths, ", "), skipped.Text());
   }
   return openings;
 }

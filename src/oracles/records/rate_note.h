@@ -1,4 +1,4 @@
-// Positions a second beside a progress that counts something else.
+// Shows positions a second in a progress bar that counts something else.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ class RateNote {
  public:
   explicit RateNote(Progress& progress) : progress_(progress) {}
 
-  // Tells the progress, given all positions since the start.
+  // Updates the bar, given all positions since the start.
   void Show(int64_t positions);
 
  private:

@@ -13,7 +13,7 @@ namespace {
 using chess::Board;
 using chess::MoveStyle;
 
-constexpr double kScale = 1e6;  // Chances are written with six decimals.
+constexpr double kScale = 1e6;  // Probabilities are written with six decimals.
 
 double Rounded(double value) { return std::round(value * kScale) / kScale; }
 
@@ -77,7 +77,7 @@ Json PvItem(const Board& position, const Variation& variation) {
   return item;
 }
 
-// Reads a unit's texts back; remembers the first thing that is wrong.
+// Parses a unit again; keeps the first fault.
 class UnitCheck {
  public:
   const std::string& fault() const { return fault_; }
@@ -92,7 +92,7 @@ class UnitCheck {
     const Result<chess::Move> move = chess::ParseMove(board, text, style);
     if (!move) return Fail(move.reason());
     if (ToText(board, *move, style) != text) {
-      return Fail(fmt::format("move {} in {} is not written as it should be", text, ToFen(board)));
+      return Fail(fmt::format("move {} in {} is not in the expected notation", text, ToFen(board)));
     }
     return *move;
   }
@@ -106,7 +106,8 @@ class UnitCheck {
     constexpr double kSlack = 1e-5;  // Of rounding.
     const bool chances = win >= 0 && draw >= 0 && loss >= 0;
     if (!chances || std::abs(win + draw + loss - 1) > kSlack) {
-      Fail(fmt::format("chances {}, {}, {} of {} do not sum to 1", win, draw, loss, place));
+      Fail(fmt::format("win, draw and loss {}, {}, {} of {} do not sum to 1", win, draw, loss,
+                       place));
     }
   }
   void ExpectWdlOf(const Json& row) {
@@ -127,7 +128,7 @@ void CheckVariation(UnitCheck& check, const Board& root, const Json& item) {
   Board before = root;
   for (const Json& node : item["nodes"]) {
     if (!move) {
-      check.Fail("a line goes on behind its end");
+      check.Fail("a line continues after its end");
       return;
     }
     const auto board = check.ReadBoard(node["fen"]);
@@ -155,7 +156,7 @@ void CheckLine(UnitCheck& check, Board board, const std::string& line) {
 }
 
 Json Sound(Json unit, const std::string& fault) {
-  if (!fault.empty()) throw Error("a record is not sound: {}; found {}", fault, unit.dump());
+  if (!fault.empty()) throw Error("faulty record: {}; found {}", fault, unit.dump());
   return unit;
 }
 

@@ -1,5 +1,5 @@
-// Training records as JSON, unit by unit as parts hold them, and the checks that every unit passes
-// before it is written: they read the texts back and trust nothing.
+// Training records as JSON, one unit a line as parts hold them, and the checks before a unit is
+// written: they parse its text again.
 //
 // | kind   | unit                                                                       |
 // |--------|----------------------------------------------------------------------------|
@@ -23,7 +23,7 @@ namespace kibitz::oracles {
 
 using Json = nlohmann::ordered_json;
 
-// A position of a game, what was played and what should have been.
+// A position of a game, the move played and the best move.
 struct PlyRecord {
   int ply = 0;
   chess::Board board;
@@ -37,18 +37,18 @@ struct PlyRecord {
 struct GameRecord {
   std::string id;
   std::string result;  // "1-0", "0-1", "1/2-1/2", "*".
-  // In order. Where one is missing a new game begins as far as readers are concerned: "id#ply".
+  // In order. Where one is missing, a new game "id#ply" begins.
   std::vector<PlyRecord> plies;
 };
 
-// Each throws Error when what it has made is not sound.
+// Each throws Error when the unit it makes fails its check.
 Json GameUnit(const GameRecord& game);
 Json SearchUnit(const chess::Board& root, const Lesson& lesson);
-// `sessions`: what was found about the position, one after the other; none of them is missing.
+// `sessions`: lessons of one position, in order; all have a value.
 Json EvalUnit(const chess::Board& position, std::span<const Lesson> sessions);
 
-// Why a unit is not sound; "" when it is. Every move is legal in its position, every position is
-// the result of the move before it, and chances sum to 1.
+// The fault of a unit, or "". Checks that every move is legal in its position, that every position
+// results from the move before it, and that probabilities sum to 1.
 std::string FaultOfGame(const Json& unit);
 std::string FaultOfSearch(const Json& unit);
 std::string FaultOfEval(const Json& unit);

@@ -114,7 +114,7 @@ TEST(RowsTest, FaultsOfGamesAreFound) {
   EXPECT_EQ(fault([](Json&) {}), "");
   EXPECT_THAT(fault([](Json& rows) { rows[1]["best_move"] = "e8e1"; }), HasSubstr("e8e1"));
   EXPECT_THAT(fault([](Json& rows) { rows[0]["played_move"] = "e1g1"; }),
-              HasSubstr("not written as it should be"));
+              HasSubstr("not in the expected notation"));
   EXPECT_THAT(fault([](Json& rows) { rows[1]["fen"] = rows[2]["fen"]; }), HasSubstr("follow"));
   EXPECT_THAT(fault([](Json& rows) { rows[2]["win"] = 0.6; }), HasSubstr("sum to 1"));
   EXPECT_THAT(fault([](Json& rows) { rows[2]["fen"] = "8/8 w - -"; }), HasSubstr("8/8"));

@@ -41,11 +41,11 @@ int CentipawnsFrom(double q) {
 
 SearchTeacher::SearchTeacher(Evaluator& evaluator, const SearchTeacherOptions& options)
     : evaluator_(evaluator), options_(options) {
-  CHECK(options_.visits > 1);  // The root alone tells of no move.
+  CHECK(options_.visits > 1);  // The root alone has no move.
 }
 
 std::vector<std::optional<Lesson>> SearchTeacher::Teach(std::span<const GameSoFar> games) {
-  // Ctrl-C is looked at after each batch.
+  // Checks for Ctrl-C after each batch.
   const std::vector<SearchReport> reports = SearchMany(
       evaluator_, games, options_.tree, {.visits = options_.visits}, [] { ThrowIfInterrupted(); });
   std::vector<std::optional<Lesson>> lessons(games.size());

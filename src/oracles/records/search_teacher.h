@@ -1,4 +1,4 @@
-// A tree search with a network as a teacher: what it visits is what it teaches.
+// A tree search with a network as a teacher: lessons are its visits.
 //
 //   SearchTeacher teacher(network, {.visits = 800});
 //   auto lessons = teacher.Teach(games);
@@ -17,8 +17,8 @@ namespace kibitz::oracles {
 struct SearchTeacherOptions {
   int64_t visits = 800;
   TreeOptions tree = {};
-  int max_variations = 0;  // Moves told of in a lesson; 0: all that were visited.
-  int line_plies = 10;     // Longer lines are cut, the root move counted.
+  int max_variations = 0;  // Max root moves of a lesson; 0: all visited ones.
+  int line_plies = 10;     // Max, the root move included.
 };
 
 class SearchTeacher : public Teacher {

@@ -25,24 +25,24 @@ using chess::Board;
 using io::ColumnType;
 using UseGame = std::function<bool(const SourceGame&)>;
 
-// Castling rights that usual chess has not: king off the e-file, or rooks not in the corners.
+// Castling rights of Chess960: king off the e-file, or rooks not in the corners.
 bool CastlesOddly(const Board& board) {
   const bool usual = chess::ParseFen(ToFen(board)).operator bool();
   return !usual;
 }
 
-// A position of usual chess; else it is counted and nothing.
-std::optional<Board> ReadFen(const std::string& fen, const std::string& place, Skipped& skipped,
+// A position of standard chess; nothing, and counted, for others.
+std::optional<Board> ReadFen(const std::string& fen, const std::string& place, SkipCounter& skipped,
                              const chess::FenReading& reading = {}) {
   const Result<Board> board = chess::ParseFen(fen, reading);
   if (board) return *board;
   const bool chess960 = chess::ParseFen(fen, {.chess960 = true}).operator bool();
-  skipped.Add(chess960 ? kChess960Reason : "not a position",
-              fmt::format("{}: {}", place, board.reason()));
+  skipped.AddAndWarn(chess960 ? kChess960Reason : "bad FEN",
+                     {.file = place, .detail = board.reason()});
   return std::nullopt;
 }
 
-// The FEN at the start of a line of FEN or EPD: both counters only where they are numbers.
+// The FEN at the start of a line of FEN or EPD, with counters only where both are numbers.
 std::string FenOf(std::string_view line) {
   const auto words = SplitWords(line.substr(0, line.find(';')));
   const auto number = [&](size_t i) { return i < words.size() && ParseUnsigned(words[i]); };
@@ -62,7 +62,7 @@ std::string ReadAll(const std::string& path) {
   return text;
 }
 
-bool ForEachLine(const std::string& path, Skipped& skipped, const UseGame& use) {
+bool ForEachLine(const std::string& path, SkipCounter& skipped, const UseGame& use) {
   const std::string text = ReadAll(path);
   int64_t number = 0;
   for (std::string_view line : Split(text, '\n')) {
@@ -79,13 +79,13 @@ bool ForEachLine(const std::string& path, Skipped& skipped, const UseGame& use) 
   return true;
 }
 
-// Puts rows of a Parquet file together to games.
+// Joins rows of a Parquet file into games.
 class RowGames {
  public:
-  RowGames(std::string file, Skipped& skipped, const UseGame& use)
+  RowGames(std::string file, SkipCounter& skipped, const UseGame& use)
       : file_(std::move(file)), skipped_(skipped), use_(use) {}
 
-  // False when no more is wanted.
+  // False to stop.
   bool Add(std::string_view id, std::string_view fen, std::string_view played) {
     const std::string place = fmt::format("{}, row {}", file_, row_++);
     // As the decoder reads them.
@@ -100,7 +100,7 @@ class RowGames {
     const auto move = chess::ParseMove(*board, played, chess::MoveStyle::kModel);
     current_ = *board;
     if (!move) {
-      skipped_.Add("illegal move", fmt::format("{}: {}", place, move.reason()));
+      skipped_.AddAndWarn("illegal move", {.file = place, .detail = move.reason()});
       return Flush();
     }
     game_->game.moves.push_back(*move);
@@ -117,11 +117,11 @@ class RowGames {
   }
 
  private:
-  // Files may lack the counters or keep a square passed in vain.
+  // Files may lack the counters, or have an en passant square without a capture.
   static bool SamePosition(const Board& a, const Board& b) { return a.key() == b.key(); }
 
   std::string file_;
-  Skipped& skipped_;
+  SkipCounter& skipped_;
   const UseGame& use_;
   int64_t row_ = 0;
   std::string id_;
@@ -129,7 +129,7 @@ class RowGames {
   std::optional<Board> current_;  // After the last move of `game_`.
 };
 
-bool ForEachRowGame(const std::string& path, Skipped& skipped, const UseGame& use) {
+bool ForEachRowGame(const std::string& path, SkipCounter& skipped, const UseGame& use) {
   const io::ParquetReader reader({path});
   for (const std::string& file : reader.files()) {
     const io::ParquetReader one({file});
@@ -153,7 +153,7 @@ bool IsParquet(const std::string& path) {
   return fs::is_directory(path) || path.ends_with(".parquet");
 }
 
-bool ForEachPgnPosition(const std::string& path, Skipped& skipped, const UseGame& use) {
+bool ForEachPgnPosition(const std::string& path, SkipCounter& skipped, const UseGame& use) {
   bool more = true;
   const auto take = [&](const chess::PgnGame& game, const std::string& place) {
     more = use({.place = place, .game = {.start = game.start, .moves = game.moves}});
@@ -163,10 +163,11 @@ bool ForEachPgnPosition(const std::string& path, Skipped& skipped, const UseGame
   return more;
 }
 
-// Draws positions out of games.
+// Samples positions of games.
 class Sampler {
  public:
-  Sampler(const Sampling& sampling, Skipped& skipped) : sampling_(sampling), skipped_(skipped) {}
+  Sampler(const Sampling& sampling, SkipCounter& skipped)
+      : sampling_(sampling), skipped_(skipped) {}
 
   bool Take(const SourceGame& source) {
     const std::vector<size_t> order = OrderFor(source.game.moves.size());
@@ -205,18 +206,18 @@ class Sampler {
   }
   bool Wanted(std::span<const Board> game, const std::string& place) {
     if (chess::EndingOf(game) != chess::Ending::kNone) {
-      skipped_.Add("the game is over there", place, false);
+      skipped_.Add("the game is over", {.file = place});
       return false;
     }
     if (!seen_.insert(game.back().key()).second) {
-      skipped_.Add(kDuplicateReason, place, false);
+      skipped_.Add(kDuplicateReason, {.file = place});
       return false;
     }
     return true;
   }
 
   Sampling sampling_;
-  Skipped& skipped_;
+  SkipCounter& skipped_;
   uint64_t games_ = 0;
   std::unordered_set<uint64_t> seen_;  // Keys of positions.
   std::vector<GameSoFar> positions_;
@@ -227,10 +228,10 @@ class Sampler {
 Fields FieldsOf(Sampling& sampling) {
   Fields fields;
   fields.Add("per_game", sampling.per_game, "positions drawn from each game; 0: all", {.min = 0});
-  fields.Add("from_ply", sampling.from_ply, "leave out this many positions at a game's start",
+  fields.Add("from_ply", sampling.from_ply, "skip this many positions at a game's start",
              {.min = 0});
-  fields.Add("limit", sampling.limit, "positions in all; 0: as many as there are", {.min = 0});
-  fields.Add("seed", sampling.seed, "of the draws");
+  fields.Add("limit", sampling.limit, "max positions; 0: all", {.min = 0});
+  fields.Add("seed", sampling.seed, "random seed");
   return fields;
 }
 
@@ -239,7 +240,7 @@ bool IsPgn(const std::string& path) {
   return name.ends_with(".pgn") || name.ends_with(".pgn.gz") || name.ends_with(".pgn.zst");
 }
 
-void ForEachPgnGame(const std::string& path, const chess::PgnReading& reading, Skipped& skipped,
+void ForEachPgnGame(const std::string& path, const chess::PgnReading& reading, SkipCounter& skipped,
                     const std::function<bool(const chess::PgnGame&, const std::string&)>& use) {
   chess::PgnReader reader(io::ReadFunction(io::OpenBytes(path)), reading);
   chess::PgnGame game;
@@ -247,21 +248,22 @@ void ForEachPgnGame(const std::string& path, const chess::PgnReading& reading, S
     ThrowIfInterrupted();
     if (read == chess::PgnRead::kBroken) {
       const auto& problem = reader.problem();
-      skipped.Add("broken game", fmt::format("{}:{}: {}", path, problem.line, problem.reason));
+      skipped.AddAndWarn("broken game", {.file = fmt::format("{}:{}", path, problem.line),
+                                         .detail = problem.reason});
       continue;
     }
     const std::string place = fmt::format("{}:{}", path, game.line);
     const std::string variant = LowerCase(game.Tag("Variant"));
     if (variant.find("960") != std::string::npos || variant.starts_with("fische") ||
         CastlesOddly(game.start)) {
-      skipped.Add(kChess960Reason, place);
+      skipped.AddAndWarn(kChess960Reason, {.file = place});
       continue;
     }
     if (!use(game, place)) return;
   }
 }
 
-void ForEachGame(const std::vector<std::string>& paths, Skipped& skipped, const UseGame& use) {
+void ForEachGame(const std::vector<std::string>& paths, SkipCounter& skipped, const UseGame& use) {
   for (const std::string& path : paths) {
     if (!fs::exists(path)) throw Error("{}: no such file or folder", path);
     const bool more = IsParquet(path) ? ForEachRowGame(path, skipped, use)
@@ -272,13 +274,12 @@ void ForEachGame(const std::vector<std::string>& paths, Skipped& skipped, const 
 }
 
 std::vector<GameSoFar> SamplePositions(const std::vector<std::string>& paths,
-                                       const Sampling& sampling, Skipped& skipped) {
+                                       const Sampling& sampling, SkipCounter& skipped) {
   Sampler sampler(sampling, skipped);
   ForEachGame(paths, skipped, [&](const SourceGame& game) { return sampler.Take(game); });
   std::vector<GameSoFar> positions = sampler.Finish();
   if (positions.empty()) {
-    throw Error("{}: no position that can be used: {}", fmt::join(paths, ", "),
-                skipped.ToJson().dump());
+    throw Error("{}: no usable position: {}", fmt::join(paths, ", "), skipped.Text());
   }
   return positions;
 }

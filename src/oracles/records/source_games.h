@@ -1,10 +1,10 @@
-// Games and positions to make records from, whatever file they are in: PGN (.pgn, also packed),
+// Games and positions to make records from: PGN (.pgn, also compressed),
 // Parquet rows of games as the decoder reads them (a file or a folder), or lines of FEN or EPD.
 //
 //   ForEachGame({"games.pgn.zst"}, skipped, [&](const SourceGame& game) { ...; return true; });
 //   std::vector<GameSoFar> positions = SamplePositions(paths, {.per_game = 4, .seed = 1}, skipped);
 //
-// What cannot be used is skipped and counted: broken games, Chess960, positions that are none.
+// Broken games, Chess960 and bad FENs are skipped and counted.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/options.h"
+#include "base/skip_counter.h"
 #include "games/chess/pgn.h"
 #include "oracles/engines/uci_client.h"
-#include "oracles/records/skipped.h"
 
 namespace kibitz::oracles {
 
@@ -29,12 +29,12 @@ struct SourceGame {
 };
 
 // Calls `use` in the order of the files until it returns false.
-void ForEachGame(const std::vector<std::string>& paths, Skipped& skipped,
+void ForEachGame(const std::vector<std::string>& paths, SkipCounter& skipped,
                  const std::function<bool(const SourceGame&)>& use);
 
 // The same for PGN alone, with all that is in the game. Also standard games only.
 void ForEachPgnGame(
-    const std::string& path, const chess::PgnReading& reading, Skipped& skipped,
+    const std::string& path, const chess::PgnReading& reading, SkipCounter& skipped,
     const std::function<bool(const chess::PgnGame&, const std::string& place)>& use);
 
 bool IsPgn(const std::string& path);
@@ -47,9 +47,9 @@ struct Sampling {
 };
 Fields FieldsOf(Sampling& sampling);
 
-// Positions where the game goes on, each only once, in the order of the files. Which ones of a game
-// depends on the seed and the game's number.
+// Positions where the game is not over, each once, in the order of the files. Which positions of a
+// game are drawn depends on the seed and the game's number.
 std::vector<GameSoFar> SamplePositions(const std::vector<std::string>& paths,
-                                       const Sampling& sampling, Skipped& skipped);
+                                       const Sampling& sampling, SkipCounter& skipped);
 
 }  // namespace kibitz::oracles

@@ -31,7 +31,7 @@ class SourceGamesTest : public ::testing::Test {
     return FensOf(SamplePositions({path}, sampling, skipped_));
   }
   testing::TempFolder folder_;
-  Skipped skipped_;
+  SkipCounter skipped_;
 };
 
 constexpr const char* kFoolsMate = "1. f3 e5 2. g4 Qh4# 0-1\n\n";
@@ -47,10 +47,10 @@ TEST_F(SourceGamesTest, ReadsLinesOfFenAndEpd) {
                                  "rubbish\n");
   EXPECT_THAT(Sample(path), ::testing::ElementsAre("8/8/8/8/8/5k2/8/4R2K b - - 3 50",
                                                    "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"));
-  EXPECT_EQ(skipped_.CountOf(kDuplicateReason), 1);
-  EXPECT_EQ(skipped_.CountOf(kChess960Reason), 1);
-  EXPECT_EQ(skipped_.CountOf("the game is over there"), 1);
-  EXPECT_EQ(skipped_.CountOf("not a position"), 1);
+  EXPECT_EQ(skipped_.CountOf(kDuplicateReason), 1U);
+  EXPECT_EQ(skipped_.CountOf(kChess960Reason), 1U);
+  EXPECT_EQ(skipped_.CountOf("the game is over"), 1U);
+  EXPECT_EQ(skipped_.CountOf("bad FEN"), 1U);
   EXPECT_THAT(skipped_.ToJson()[kChess960Reason]["first"].get<std::string>(), HasSubstr("a.epd:7"));
 }
 
@@ -62,9 +62,9 @@ TEST_F(SourceGamesTest, ReadsPgnWithoutChess960AndBrokenGames) {
                    kFoolsMate);
   const auto fens = Sample(path);
   EXPECT_EQ(fens.size(), 4U);  // The mate has no place among them, nor has the second game.
-  EXPECT_EQ(skipped_.CountOf(kChess960Reason), 1);
-  EXPECT_EQ(skipped_.CountOf("broken game"), 1);
-  EXPECT_EQ(skipped_.CountOf(kDuplicateReason), 4);
+  EXPECT_EQ(skipped_.CountOf(kChess960Reason), 1U);
+  EXPECT_EQ(skipped_.CountOf("broken game"), 1U);
+  EXPECT_EQ(skipped_.CountOf(kDuplicateReason), 4U);
   EXPECT_EQ(Sample(path, {.from_ply = 2}).front(),
             "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2");
 }

@@ -53,7 +53,7 @@ void TeacherEvaluator::Evaluate(std::span<const Question> questions,
   }
   const auto lessons = teacher_->Teach(games);
   for (size_t i = 0; i < questions.size(); ++i) {
-    CHECK(lessons[i].has_value());  // A question is about a game that is not over.
+    CHECK(lessons[i].has_value());  // The search asks only where the game is not over.
     answers[i].q = static_cast<float>(lessons[i]->wdl.win - lessons[i]->wdl.loss);
     answers[i].draw = static_cast<float>(lessons[i]->wdl.draw);
     SetPriors(questions[i], *lessons[i], rest_, answers[i]);

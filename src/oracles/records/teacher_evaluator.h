@@ -1,5 +1,5 @@
-// A teacher, such as a UCI engine, as an evaluator for a search: its chances are the value, its
-// lines' fractions the priors. Moves it tells no line of share `rest` equally.
+// A teacher, such as a UCI engine, as an evaluator for a search: its wdl is the value, its lines'
+// fractions are the priors. Moves without a line share `rest` equally.
 //
 //   TeacherEvaluator evaluator(std::make_unique<EngineTeacher>(options));
 //   Search(evaluator, tree, {.visits = 100});
@@ -16,7 +16,7 @@ namespace kibitz::oracles {
 
 class TeacherEvaluator : public Evaluator {
  public:
-  // Positions are asked about without the game before them, `batch` at a time.
+  // Positions are searched without their history, `batch` at a time.
   TeacherEvaluator(std::unique_ptr<Teacher> teacher, int batch, double rest = 0.05);
 
   void Evaluate(std::span<const Question> questions, std::span<Evaluation> answers) override;

@@ -13,10 +13,10 @@ double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
 Fields FieldsOf(WdlModel& model) {
   Fields fields;
   fields.Add("even_centipawns", model.even_centipawns,
-             "score with an even chance to win, where chances follow from centipawns",
+             "centipawns at which a win has probability 1/2, for engines without UCI_ShowWDL",
              {.min = 0, .max = 10000});
   fields.Add("spread_centipawns", model.spread_centipawns,
-             "how gently the chance to win rises around it", {.min = 1, .max = 10000});
+             "scale of the logistic curve around it, in centipawns", {.min = 1, .max = 10000});
   return fields;
 }
 

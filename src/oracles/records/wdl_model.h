@@ -1,11 +1,10 @@
-// Chances of win, draw and loss where a score is all there is: engines that do not tell chances,
-// and the evaluations in PGN comments.
+// Probabilities of win, draw and loss from a score alone: for engines without UCI_ShowWDL, and for
+// evaluations in PGN comments.
 //
 //   win = 1 / (1 + exp((even - cp) / spread)), loss the same for -cp, draw what is left.
 //
-// 100 centipawns are an even chance to win, as Stockfish has defined them since version 15.1. With
-// a spread of 18 the chances are within 0.004 on average of those it tells itself
-// (docs/TEACHERS.md).
+// At 100 centipawns a win has probability 1/2, as Stockfish defines them since version 15.1. With a
+// spread of 18 the probabilities are within 0.004 on average of Stockfish's own (docs/TEACHERS.md).
 #pragma once
 
 #include "base/options.h"
@@ -19,7 +18,7 @@ struct WdlModel {
 };
 Fields FieldsOf(WdlModel& model);
 
-// What the score itself tells where it does, else by the model; a mate is certain.
+// The score's own wdl where it has one, else the model's; a mate is certain.
 Wdl WdlOf(const MoverScore& score, const WdlModel& model);
 
 // Of a position where the game is over: lost for the side to move, or drawn.

@@ -61,7 +61,7 @@ class GameUnit : public Unit {
   explicit GameUnit(const GameOptions& options) : options_(options) {}
 
   // Sorts the rows by ply and marks where one does not follow from the one before.
-  void Add(std::vector<GameRow>& rows, const std::string& file, RowProblems& problems) {
+  void Add(std::vector<GameRow>& rows, const std::string& file, SkipCounter& skipped) {
     std::stable_sort(rows.begin(), rows.end(),
                      [](const GameRow& a, const GameRow& b) { return a.ply < b.ply; });
     const size_t first = plies_.size();
@@ -74,8 +74,8 @@ class GameUnit : public Unit {
       Ply ply = *row.read;
       ply.starts_run = plies_.size() == first || broken || !Follows(plies_.back(), ply);
       if (ply.starts_run && plies_.size() > first && !broken) {
-        problems.Add({"position does not follow from the move before it, sequence ends there",
-                      chess::ToFen(ply.board), file, row.row});
+        skipped.Add("position does not follow from the move before it, sequence ends there",
+                    {.file = file, .row = row.row, .detail = chess::ToFen(ply.board)});
       }
       plies_.push_back(ply);
       broken = false;
@@ -124,9 +124,9 @@ class GameSource : public Source {
   GameSource(const std::vector<std::string>& paths, const GameOptions& options)
       : Source("games"), reader_(paths), options_(options) {
     for (size_t file = 0; file < reader_.files().size(); ++file) {
-      tables_.emplace_back(reader_, file, GameColumns(), open_problems());
+      tables_.emplace_back(reader_, file, GameColumns(), skipped_at_open());
       if (reader_.Info(file).rows == 0) {
-        open_problems().Add({"empty file", "", reader_.Info(file).path});
+        skipped_at_open().Add("empty file", {.file = reader_.Info(file).path});
         continue;
       }
       CheckUsable(file);
@@ -152,17 +152,16 @@ class GameSource : public Source {
   }
 
   void CheckUsable(size_t file) const {
-    RowProblems problems;
+    SkipCounter skipped;
     const io::ParquetInfo& info = reader_.Info(file);
     PlyReader plies(info.path);
     bool usable = false;
     ForEachRow(file, 0, [&](int64_t row, const io::Chunk& chunk, size_t i) {
-      usable = plies.Read(CellsAt(tables_[file], chunk, i), row, problems).has_value();
+      usable = plies.Read(CellsAt(tables_[file], chunk, i), row, skipped).has_value();
       return !usable;
     });
     if (!usable) {
-      throw Error("{}: none of its {} rows can be used: {}", info.path, info.rows,
-                  problems.Summary());
+      throw Error("{}: none of its {} rows can be used: {}", info.path, info.rows, skipped.Text());
     }
   }
 
@@ -202,20 +201,20 @@ class GameSource : public Source {
     }
   }
 
-  std::shared_ptr<const Unit> Decode(size_t unit, RowProblems& problems) const override {
+  std::shared_ptr<const Unit> Decode(size_t unit, SkipCounter& skipped) const override {
     const Piece& piece = pieces_[unit];
     auto result = std::make_shared<GameUnit>(options_);
     if (piece.scattered) {
-      DecodeScattered(piece, *result, problems);
+      DecodeScattered(piece, *result, skipped);
     } else {
-      DecodeInOrder(piece, *result, problems);
+      DecodeInOrder(piece, *result, skipped);
     }
     CHECK(result->games() == piece.games);
     result->ShrinkToFit();
     return result;
   }
 
-  void DecodeInOrder(const Piece& piece, GameUnit& unit, RowProblems& problems) const {
+  void DecodeInOrder(const Piece& piece, GameUnit& unit, SkipCounter& skipped) const {
     const std::string& path = reader_.Info(piece.file).path;
     const Table& table = tables_[piece.file];
     PlyReader plies(path);
@@ -230,20 +229,20 @@ class GameSource : public Source {
       }
       const std::string_view id = table.Text(chunk, kGame, i).value_or("");
       if (begun == 0 || id != current) {
-        if (begun > 0) unit.Add(game, path, problems);
+        if (begun > 0) unit.Add(game, path, skipped);
         game.clear();
         if (begun == piece.games) return false;
         ++begun;
         current = id;
       }
       game.push_back({table.Int(chunk, kPly, i).value_or(row), row,
-                      plies.Read(CellsAt(table, chunk, i), row, problems)});
+                      plies.Read(CellsAt(table, chunk, i), row, skipped)});
       return true;
     });
-    if (!game.empty()) unit.Add(game, path, problems);
+    if (!game.empty()) unit.Add(game, path, skipped);
   }
 
-  void DecodeScattered(const Piece& piece, GameUnit& unit, RowProblems& problems) const {
+  void DecodeScattered(const Piece& piece, GameUnit& unit, SkipCounter& skipped) const {
     const std::string& path = reader_.Info(piece.file).path;
     const Table& table = tables_[piece.file];
     PlyReader plies(path);
@@ -254,10 +253,10 @@ class GameSource : public Source {
       const size_t number = numbers.emplace(id, games.size()).first->second;
       if (number == games.size()) games.emplace_back();
       games[number].push_back({table.Int(chunk, kPly, i).value_or(row), row,
-                               plies.Read(CellsAt(table, chunk, i), row, problems)});
+                               plies.Read(CellsAt(table, chunk, i), row, skipped)});
       return true;
     });
-    for (std::vector<GameRow>& game : games) unit.Add(game, path, problems);
+    for (std::vector<GameRow>& game : games) unit.Add(game, path, skipped);
   }
 
   io::ParquetReader reader_;

@@ -17,21 +17,22 @@ namespace {
 using chess::Board;
 using chess::MoveStyle;
 
-constexpr std::string_view kBadFen = "not a position";
+constexpr std::string_view kBadFen = "bad FEN";
 constexpr std::string_view kBadMove = "illegal move";
 constexpr std::string_view kBadJson = "malformed variations";
-constexpr std::string_view kNoWdl = "win/draw/loss missing or impossible, value not taught";
+constexpr std::string_view kNoWdl =
+    "win/draw/loss missing or impossible, row used without its value";
 constexpr std::string_view kNoFollow = "a node is not the result of the move before it";
 constexpr std::string_view kNoNodes = "no variation with a node";
 
 // Collects what is wrong with one row; the steps below stop at the first thing.
 class RowCheck {
  public:
-  RowCheck(const std::string& file, int64_t row, RowProblems& problems)
-      : file_(file), row_(row), problems_(problems) {}
+  RowCheck(const std::string& file, int64_t row, SkipCounter& skipped)
+      : file_(file), row_(row), skipped_(skipped) {}
 
   std::nullopt_t Refuse(std::string_view reason, std::string detail) const {
-    problems_.Add({std::string(reason), std::move(detail), file_, row_});
+    skipped_.Add(std::string(reason), {.file = file_, .row = row_, .detail = std::move(detail)});
     return std::nullopt;
   }
   std::optional<Board> ReadBoard(std::string_view fen) const {
@@ -59,7 +60,7 @@ class RowCheck {
  private:
   const std::string& file_;
   int64_t row_;
-  RowProblems& problems_;
+  SkipCounter& skipped_;
 };
 
 WdlCells WdlOf(io::JsonValue value) {
@@ -185,8 +186,8 @@ bool SameTokens(const Board& a, const Board& b) {
 }
 
 std::optional<SearchRow> SearchReader::Read(const SearchCells& cells, int64_t row,
-                                            RowProblems& problems) {
-  const RowCheck check(file_, row, problems);
+                                            SkipCounter& skipped) {
+  const RowCheck check(file_, row, skipped);
   const auto root = check.ReadBoard(cells.fen);
   if (!root) return std::nullopt;
   const auto best = check.ReadMove(*root, cells.mcts_action, MoveStyle::kUci);
@@ -204,8 +205,8 @@ std::optional<SearchRow> SearchReader::Read(const SearchCells& cells, int64_t ro
   return result;
 }
 
-std::optional<Ply> PlyReader::Read(const PlyCells& cells, int64_t row, RowProblems& problems) {
-  const RowCheck check(file_, row, problems);
+std::optional<Ply> PlyReader::Read(const PlyCells& cells, int64_t row, SkipCounter& skipped) {
+  const RowCheck check(file_, row, skipped);
   const auto board = check.ReadBoard(cells.fen);
   if (!board) return std::nullopt;
   const auto played = check.ReadMove(*board, cells.played_move, MoveStyle::kModel);

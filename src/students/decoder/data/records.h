@@ -2,7 +2,7 @@
 // sequences. A row that is wrong is refused with its reason; nothing wrong gets through.
 //
 //   SearchReader reader(path);
-//   std::optional<SearchRow> row = reader.Read(cells, row_number, problems);
+//   std::optional<SearchRow> row = reader.Read(cells, row_number, skipped);
 //
 // Moves of searches are standard UCI, moves of games may be in the network's own notation too; both
 // are read with the position. Castling rights that the pieces do not support are dropped.
@@ -13,9 +13,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/skip_counter.h"
 #include "io/tables/jsonl.h"
 #include "students/decoder/data/game_sequence.h"
-#include "students/decoder/data/row_problems.h"
 #include "students/decoder/data/thinking_sequence.h"
 
 namespace kibitz::decoder {
@@ -48,9 +48,9 @@ class SearchReader {
  public:
   explicit SearchReader(std::string file) : file_(file), json_(std::move(file)) {}
 
-  // Nothing when the row cannot be used; why is added to `problems`. A missing or impossible wdl
+  // Nothing when the row cannot be used; `skipped` says why. A missing or impossible wdl
   // only loses the value.
-  std::optional<SearchRow> Read(const SearchCells& cells, int64_t row, RowProblems& problems);
+  std::optional<SearchRow> Read(const SearchCells& cells, int64_t row, SkipCounter& skipped);
 
  private:
   std::string file_;
@@ -62,7 +62,7 @@ class PlyReader {
   explicit PlyReader(std::string file) : file_(std::move(file)) {}
 
   // Nothing when the row cannot be used. Its `starts_run` is left to who knows the ply before.
-  std::optional<Ply> Read(const PlyCells& cells, int64_t row, RowProblems& problems);
+  std::optional<Ply> Read(const PlyCells& cells, int64_t row, SkipCounter& skipped);
 
  private:
   std::string file_;

@@ -37,14 +37,14 @@ SearchCells CellsAt(const Table& table, const io::Chunk& chunk, size_t row) {
 // used comes as nothing.
 template <typename Use>
 void ForEachSearch(const io::ParquetReader& reader, const Table& table, io::RowGroupId group,
-                   RowProblems& problems, Use use) {
+                   SkipCounter& skipped, Use use) {
   const io::ParquetInfo& info = reader.Info(group.file);
   SearchReader searches(info.path);
   auto row = static_cast<int64_t>(info.row_groups[group.group].first_row);
   io::ParquetScan scan = table.Scan(reader, {group});
   while (const io::Chunk* chunk = scan.Next()) {
     for (size_t i = 0; i < chunk->rows; ++i, ++row) {
-      if (!use(row, searches.Read(CellsAt(table, *chunk, i), row, problems))) return;
+      if (!use(row, searches.Read(CellsAt(table, *chunk, i), row, skipped))) return;
     }
   }
 }
@@ -84,10 +84,10 @@ class SearchSource : public Source {
   SearchSource(const std::vector<std::string>& paths, const ThinkingOptions& options)
       : Source("variations"), reader_(paths), options_(options) {
     for (size_t file = 0; file < reader_.files().size(); ++file) {
-      tables_.emplace_back(reader_, file, SearchColumns(), open_problems());
+      tables_.emplace_back(reader_, file, SearchColumns(), skipped_at_open());
       const io::ParquetInfo& info = reader_.Info(file);
       if (info.rows == 0) {
-        open_problems().Add({"empty file", "", info.path});
+        skipped_at_open().Add("empty file", {.file = info.path});
         continue;
       }
       CheckUsable(file);
@@ -102,26 +102,25 @@ class SearchSource : public Source {
 
  private:
   void CheckUsable(size_t file) const {
-    RowProblems problems;
+    SkipCounter skipped;
     bool usable = false;
     const io::ParquetInfo& info = reader_.Info(file);
     for (size_t group = 0; group < info.row_groups.size() && !usable; ++group) {
-      ForEachSearch(reader_, tables_[file], {file, group}, problems,
+      ForEachSearch(reader_, tables_[file], {file, group}, skipped,
                     [&](int64_t /*row*/, const std::optional<SearchRow>& row) {
                       usable = row && HasThought(*row, options_);
                       return !usable;
                     });
     }
     if (!usable) {
-      throw Error("{}: none of its {} rows can be used: {}", info.path, info.rows,
-                  problems.Summary());
+      throw Error("{}: none of its {} rows can be used: {}", info.path, info.rows, skipped.Text());
     }
   }
 
-  std::shared_ptr<const Unit> Decode(size_t unit, RowProblems& problems) const override {
+  std::shared_ptr<const Unit> Decode(size_t unit, SkipCounter& skipped) const override {
     const io::RowGroupId group = groups_[unit];
     auto result = std::make_shared<SearchUnit>(options_, unit_sizes()[unit]);
-    ForEachSearch(reader_, tables_[group.file], group, problems,
+    ForEachSearch(reader_, tables_[group.file], group, skipped,
                   [&](int64_t /*row*/, std::optional<SearchRow> row) {
                     result->Add(std::move(row));
                     return true;
@@ -148,27 +147,27 @@ std::unique_ptr<Source> OpenSearches(const std::vector<std::string>& paths,
 
 SearchRow ReadSearch(const std::string& path, uint64_t row) {
   const io::ParquetReader reader({path});
-  RowProblems problems;
-  const Table table(reader, 0, SearchColumns(), problems);
+  SkipCounter skipped;
+  const Table table(reader, 0, SearchColumns(), skipped);
   const io::ParquetInfo& info = reader.Info(0);
   if (reader.files().size() != 1) throw Error("{}: a folder; name one file", path);
   if (row >= info.rows) throw Error("{}: has no row {}, only 0 to {}", path, row, info.rows - 1);
   size_t group = 0;
   while (info.row_groups[group].first_row + info.row_groups[group].rows <= row) ++group;
   std::optional<SearchRow> result;
-  RowProblems row_problems;
+  SkipCounter row_skipped;
   SearchReader searches(info.path);
   io::ParquetScan scan = table.Scan(reader, {{0, group}});
   uint64_t first = info.row_groups[group].first_row;
   while (const io::Chunk* chunk = scan.Next()) {
     if (row < first + chunk->rows) {
       result = searches.Read(CellsAt(table, *chunk, static_cast<size_t>(row - first)),
-                             static_cast<int64_t>(row), row_problems);
+                             static_cast<int64_t>(row), row_skipped);
       break;
     }
     first += chunk->rows;
   }
-  if (!result) throw Error("cannot use this row: {}", row_problems.Summary());
+  if (!result) throw Error("cannot use this row: {}", row_skipped.Text());
   return *std::move(result);
 }
 

@@ -13,14 +13,19 @@ void Source::AddUnit(uint64_t size) {
 
 void Source::CheckNotEmpty() const {
   if (size_ > 0) return;
-  throw Error("no {} to learn from: {}", name_, problems_.Summary());
+  throw Error("no {} to learn from: {}", name_, skipped_.Text());
+}
+
+SkipCounter Source::skipped() const {
+  const std::scoped_lock lock(mutex_);
+  return skipped_;
 }
 
 std::shared_ptr<const Unit> Source::Load(size_t unit) const {
-  RowProblems found;
+  SkipCounter found;
   std::shared_ptr<const Unit> loaded = Decode(unit, found);
   const std::scoped_lock lock(mutex_);
-  if (counted_.insert(unit).second) problems_.AddAll(found, /*tell=*/true);
+  if (counted_.insert(unit).second) skipped_.MergeAndWarn(found);
   return loaded;
 }
 

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/skip_counter.h"
 #include "students/decoder/data/game_sequence.h"
-#include "students/decoder/data/row_problems.h"
 #include "students/decoder/data/thinking_sequence.h"
 
 namespace kibitz::decoder {
@@ -42,28 +42,30 @@ class Source {
   uint64_t size() const { return size_; }
   const std::string& name() const { return name_; }
 
-  // Reads and decodes a unit. May be called from several threads. What is wrong is added to
-  // problems() the first time a unit is loaded. Throws Error for a broken file.
+  // Reads and decodes a unit. May be called from several threads. Rows that cannot be used are
+  // added to skipped() the first time a unit is loaded. Throws Error for a broken file.
   std::shared_ptr<const Unit> Load(size_t unit) const;
 
-  const RowProblems& problems() const { return problems_; }
+  // So far; a copy.
+  SkipCounter skipped() const;
 
  protected:
   explicit Source(std::string name) : name_(std::move(name)) {}
   void AddUnit(uint64_t size);
   // Throws Error when there is no unit.
   void CheckNotEmpty() const;
-  RowProblems& open_problems() { return problems_; }
+  // For constructors, before other threads can call Load.
+  SkipCounter& skipped_at_open() { return skipped_; }
 
  private:
-  virtual std::shared_ptr<const Unit> Decode(size_t unit, RowProblems& problems) const = 0;
+  virtual std::shared_ptr<const Unit> Decode(size_t unit, SkipCounter& skipped) const = 0;
 
   std::string name_;  // "games" or "variations"; for messages.
   std::vector<uint64_t> unit_sizes_;
   uint64_t size_ = 0;
-  mutable RowProblems problems_;
   mutable std::mutex mutex_;
-  mutable std::set<size_t> counted_;  // Units whose problems are counted. Guarded by mutex_.
+  mutable SkipCounter skipped_;       // Guarded by mutex_.
+  mutable std::set<size_t> counted_;  // Units in skipped_. Guarded by mutex_.
 };
 
 // Games: columns game_id, ply, fen, played_move, best_move, win, draw, loss, and where a file has

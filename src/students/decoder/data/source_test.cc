@@ -33,7 +33,7 @@ std::map<std::string, uint64_t> Reasons(const Source& source, uint64_t* usable =
     source.Load(unit);  // Counted once only.
   }
   std::map<std::string, uint64_t> counts;
-  for (const auto& [reason, tally] : source.problems().tallies()) counts[reason] = tally.count;
+  for (const auto& [reason, entry] : source.skipped().entries()) counts[reason] = entry.count;
   return counts;
 }
 
@@ -84,15 +84,14 @@ TEST(SourceTest, BadSearchesAreCountedByReason) {
   uint64_t usable = 0;
   const auto reasons = Reasons(*source, &usable);
   EXPECT_EQ(reasons, (std::map<std::string, uint64_t>{
-                         {"not a position", 1},
+                         {"bad FEN", 1},
                          {"illegal move", 2},
                          {"malformed variations", 4},
-                         {"win/draw/loss missing or impossible, value not taught", 3},
+                         {"win/draw/loss missing or impossible, row used without its value", 3},
                          {"no variation with a node", 1}}));
   EXPECT_EQ(usable, 92);  // Only the value of a bad wdl is lost.
-  const auto tallies = source->problems().tallies();
-  EXPECT_THAT(tallies.at("illegal move").first.Text(),
-              HasSubstr("v.parquet, row 20: illegal move"));
+  const auto entries = source->skipped().entries();
+  EXPECT_THAT(entries.at("illegal move").first.Text(), HasSubstr("v.parquet, row 20: "));
 }
 
 TEST(SourceTest, ANodeMustFollowFromItsMove) {
@@ -126,8 +125,8 @@ TEST(SourceTest, BadPliesEndARunAndAreCounted) {
   EXPECT_EQ(source->size(), 20);
   const auto reasons = Reasons(*source);
   EXPECT_EQ(reasons.at("illegal move"), 3);  // g7's move does not fit its foreign position either.
-  EXPECT_EQ(reasons.at("not a position"), 1);
-  EXPECT_EQ(reasons.at("win/draw/loss missing or impossible, value not taught"), 1);
+  EXPECT_EQ(reasons.at("bad FEN"), 1);
+  EXPECT_EQ(reasons.at("win/draw/loss missing or impossible, row used without its value"), 1);
 }
 
 TEST(SourceTest, FilesWithNothingUsableAreErrors) {
@@ -229,7 +228,7 @@ TEST(SourceTest, ReadSearchFindsARow) {
   std::vector<std::string> fens;
   WriteSearches(path, {.count = 5000}, [&](SearchRecord& record) { fens.push_back(record.fen); });
   for (uint64_t row : {0U, 1U, 2047U, 2048U, 4999U}) {
-    RowProblems problems;
+    SkipCounter skipped;
     EXPECT_EQ(ReadSearch(path, row).root, chess::ParseFen(fens[row]).OrThrow(""));
   }
   EXPECT_THAT(MessageOf([&] { ReadSearch(path, 5000); }),

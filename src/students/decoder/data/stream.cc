@@ -182,7 +182,7 @@ bool BatchStream::Start() {
         refused = 0;
       } else if (++refused > 2 * (cursor.source().size() + 1000)) {
         throw Error("no {} can be used: {}", cursor.source().name(),
-                    cursor.source().problems().Summary());
+                    cursor.source().skipped().Text());
       }
     }
     cursor.Advance();

@@ -10,7 +10,7 @@
 namespace kibitz::decoder {
 
 Table::Table(const io::ParquetReader& reader, size_t file, const std::vector<TableColumn>& columns,
-             RowProblems& problems) {
+             SkipCounter& skipped) {
   const io::ParquetInfo& info = reader.Info(file);
   std::vector<std::string> names;
   for (const io::FileColumn& column : info.columns) names.push_back(column.name);
@@ -28,7 +28,7 @@ Table::Table(const io::ParquetReader& reader, size_t file, const std::vector<Tab
   for (const std::string& name : names) {
     const bool asked = std::any_of(columns.begin(), columns.end(),
                                    [&](const auto& column) { return column.spec.name == name; });
-    if (!asked) problems.Add({"unknown column, not read", name, info.path});
+    if (!asked) skipped.Add("unknown column, not read", {.file = info.path, .detail = name});
   }
 }
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/skip_counter.h"
 #include "io/tables/parquet.h"
-#include "students/decoder/data/row_problems.h"
 
 namespace kibitz::decoder {
 
@@ -21,9 +21,9 @@ struct TableColumn {
 class Table {
  public:
   // Throws Error for a required column that the file lacks, naming the nearest one. Columns that
-  // are in the file but not asked for are told in `problems`.
+  // are in the file but not asked for are counted in `skipped`.
   Table(const io::ParquetReader& reader, size_t file, const std::vector<TableColumn>& columns,
-        RowProblems& problems);
+        SkipCounter& skipped);
 
   // Makes a scan of these row groups; its chunks are read by the functions below, which take the
   // number of a column in the list given.

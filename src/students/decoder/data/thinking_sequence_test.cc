@@ -15,11 +15,11 @@ namespace kibitz::decoder {
 namespace {
 
 SearchRow Read(const kibitz::testing::SearchRecord& record) {
-  RowProblems problems;
+  SkipCounter skipped;
   auto row = SearchReader("test").Read(
       {record.fen, record.variations, record.mcts_action, {record.win, record.draw, record.loss}},
-      0, problems);
-  if (!row) throw Error(problems.Summary());
+      0, skipped);
+  if (!row) throw Error(skipped.Text());
   return *row;
 }
 

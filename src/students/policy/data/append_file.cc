@@ -7,47 +7,12 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
-#include "base/interrupt.h"
 #include "io/bytes/crc32c.h"
 
 namespace kibitz::policy {
-
-nlohmann::ordered_json ToJson(const FileState& state) {
-  return {{"bytes", state.bytes}, {"crc32c", state.crc}};
-}
-
-FileState FileStateFrom(const nlohmann::ordered_json& json, const std::string& place) {
-  try {
-    return {json.at("bytes").get<uint64_t>(), json.at("crc32c").get<uint32_t>()};
-  } catch (const nlohmann::json::exception& error) {
-    throw Error("{}: expected bytes and crc32c of a file ({}); remove it and run again", place,
-                error.what());
-  }
-}
-
-FileState StateOfFile(const std::string& path, uint64_t begin) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw Error::System("cannot read " + path);
-  std::vector<char> buffer(1 << 20);
-  FileState state;
-  ssize_t got = 0;
-  while ((got = pread(descriptor, buffer.data(), buffer.size(),
-                      static_cast<off_t>(begin + state.bytes))) > 0) {
-    const auto size = static_cast<size_t>(got);
-    state.crc = io::Crc32c({buffer.data(), size}, state.crc);
-    state.bytes += size;
-    if (Interrupted()) break;
-  }
-  close(descriptor);
-  ThrowIfInterrupted();
-  if (got < 0) throw Error::System("cannot read " + path);
-  return state;
-}
 
 AppendFile::AppendFile(std::string path, const FileState& from, uint64_t head_bytes)
     : path_(std::move(path)), head_bytes_(head_bytes), state_(from) {
@@ -60,7 +25,7 @@ AppendFile::AppendFile(std::string path, const FileState& from, uint64_t head_by
   if (!known || shorter ||
       ftruncate(descriptor_, static_cast<off_t>(head_bytes + from.bytes)) != 0) {
     close(descriptor_);
-    if (!shorter) throw Error::System("cannot cut " + path_);
+    if (!shorter) throw Error::System("cannot truncate " + path_);
     throw Error("{}: has {} bytes, its journal says {}; remove the folder and run again", path_,
                 info.st_size, head_bytes + from.bytes);
   }
@@ -105,13 +70,13 @@ void AppendFile::Sync() {
 FolderLock::FolderLock(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw Error("cannot make folder {}: {}", folder, error.message());
+  if (error) throw Error("cannot create folder {}: {}", folder, error.message());
   const std::string path = folder + "/lock";
   descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw Error::System("cannot write " + path);
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
     close(descriptor_);
-    throw Error("{}: another process is at work in this folder; wait for it, or choose another",
+    throw Error("{}: another process writes to this folder; wait for it, or choose another folder",
                 folder);
   }
 }

@@ -1,5 +1,5 @@
-// Files that grow over several runs. What was written is good up to a length and checksum that a
-// journal keeps; a run that was killed goes on from there and cuts off what came after.
+// Files that grow over several runs. A journal keeps the length and checksum of what is known to be
+// good; a run that was killed resumes from there and truncates what came after.
 //
 //   AppendFile file(path, journal.state);   // FileState{}: a new file.
 //   file.Append(bytes);
@@ -7,29 +7,17 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
+#include "students/policy/data/file_state.h"
+
 namespace kibitz::policy {
-
-struct FileState {
-  uint64_t bytes = 0;
-  uint32_t crc = 0;  // CRC-32C.
-
-  bool operator==(const FileState&) const = default;
-};
-nlohmann::ordered_json ToJson(const FileState& state);
-// Throws Error, naming `place`, for anything that ToJson does not make.
-FileState FileStateFrom(const nlohmann::ordered_json& json, const std::string& place);
-
-// The state of a file's bytes from `begin` on, read from end to end. Throws Error.
-FileState StateOfFile(const std::string& path, uint64_t begin = 0);
 
 class AppendFile {
  public:
-  // Cuts the file to the state's length. The first `head_bytes` are kept for WriteHead and do not
-  // count in the state. Throws Error when the file is shorter.
+  // Truncates the file to the state's length. The first `head_bytes` are kept for WriteHead and do
+  // not count in the state. Throws Error when the file is shorter.
   AppendFile(std::string path, const FileState& from, uint64_t head_bytes = 0);
   ~AppendFile();
   AppendFile(AppendFile&& other) noexcept;

@@ -1,5 +1,8 @@
 #include "students/policy/data/dataset.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -16,7 +19,7 @@ std::string FileOf(const std::string& folder, Split split, std::string_view part
   return fmt::format("{}/{}_{}.npy", folder, NameOf(split), part);
 }
 
-// The numbers of a file of this type, whatever its shape.
+// All numbers of a file of this type and any shape.
 template <typename T>
 std::span<const T> Numbers(const io::NpyFile& file) {
   return {reinterpret_cast<const T*>(file.bytes().data()), file.bytes().size() / sizeof(T)};
@@ -34,13 +37,14 @@ void Expect(const io::NpyFile& file, DType type, uint64_t rows, std::vector<int6
 }
 
 Analysis FromNumbers(std::span<const int32_t> numbers) {
-  return {.knodes = static_cast<uint32_t>(std::max(numbers[2], 0)),
-          .score = numbers[3],
-          .move = static_cast<uint16_t>(std::clamp<int32_t>(numbers[0], 0, kNoMove)),
-          .depth_mate = Analysis::DepthMate(numbers[1], numbers[4] != 0)};
+  return {
+      .knodes = static_cast<uint32_t>(std::max(numbers[2], 0)),
+      .score = numbers[3],
+      .move = numbers[0] < 0 || numbers[0] > kNoMove ? kNoMove : static_cast<uint16_t>(numbers[0]),
+      .depth_mate = Analysis::DepthMate(numbers[1], numbers[4] != 0)};
 }
 
-// Files that the manifest knows by length; a file of another length is not the one it speaks of.
+// A shorter file than the manifest says was copied or written in part.
 void CheckLengths(const std::string& folder, const Manifest& manifest) {
   for (const auto& [name, state] : manifest.files) {
     const std::string path = folder + "/" + name;
@@ -54,7 +58,23 @@ void CheckLengths(const std::string& folder, const Manifest& manifest) {
   }
 }
 
+// Tells the kernel how the pages of a mapped file will be read. It may refuse: no result changes.
+void Advise(const io::NpyFile& file, int advice) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(file.bytes().data()) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(file.bytes().data()) + file.bytes().size();
+  if (!file.bytes().empty()) madvise(reinterpret_cast<void*>(begin), end - begin, advice);
+}
+
 }  // namespace
+
+void SplitData::BeginScatteredReads() const {
+  for (const io::NpyFile& file : files_) Advise(file, MADV_RANDOM);
+}
+
+void SplitData::EndScatteredReads() const {
+  for (const io::NpyFile& file : files_) Advise(file, MADV_NORMAL);
+}
 
 SplitData SplitData::OpenPacked(const std::string& folder, Split split) {
   SplitData data;
@@ -103,31 +123,36 @@ uint64_t SplitData::OffsetOf(uint64_t index) const {
   return offset;
 }
 
-PackedPosition SplitData::PositionFromPlanes(uint64_t index) const {
+Result<PackedPosition> SplitData::PositionFromPlanes(uint64_t index) const {
   const auto planes = planes_.subspan(index * kPlaneBytes).first<kPlaneBytes>();
   const auto meta = meta_.subspan(index * kMeta).first<kMeta>();
-  return FromPlanes(planes, meta).OrThrow(fmt::format("{}, row {}", files_[0].name(), index));
+  return FromPlanes(planes, meta);
 }
 
 Sample SplitData::At(uint64_t index, std::vector<Analysis>& scratch) const {
+  return TryAt(index, scratch).OrThrow(fmt::format("{}, row {}", files_[0].name(), index));
+}
+
+Result<Sample> SplitData::TryAt(uint64_t index, std::vector<Analysis>& scratch) const {
   CHECK(index < size_);
   const uint64_t begin = OffsetOf(index);
   if (!positions_.empty()) {
     const PackedPosition& position = positions_[index];
-    if (begin + position.analyses > analyses_) {
-      throw Error("{}, row {}: its analyses end behind the last one; run 'kibitz policy verify'",
-                  files_[0].name(), index);
+    if (begin > analyses_ || position.analyses > analyses_ - begin) {
+      return Bad("its analyses end behind the last of {}; run 'kibitz policy verify'", analyses_);
     }
-    return {position, rows_.subspan(begin, position.analyses)};
+    return Sample{position, rows_.subspan(begin, position.analyses)};
   }
   const uint64_t end = OffsetOf(index + 1);
   if (begin > end || end > analyses_) {
-    throw Error("{}, row {}: {} to {} is no range of {} analyses; run 'kibitz policy verify'",
-                files_[3].name(), index, begin, end, analyses_);
+    return Bad("offsets {} to {} are no range of {} analyses; run 'kibitz policy verify'", begin,
+               end, analyses_);
   }
+  const Result<PackedPosition> position = PositionFromPlanes(index);
+  if (!position) return Bad("{}", position.reason());
   scratch.clear();
   for (uint64_t i = begin; i < end; ++i) scratch.push_back(FromNumbers(numbers_.subspan(i * 5, 5)));
-  Sample sample{PositionFromPlanes(index), scratch};
+  Sample sample{*position, scratch};
   sample.position.analyses = static_cast<uint16_t>(std::min<size_t>(scratch.size(), 0xffff));
   return sample;
 }
@@ -135,7 +160,7 @@ Sample SplitData::At(uint64_t index, std::vector<Analysis>& scratch) const {
 Dataset Dataset::Open(const std::string& folder) {
   Dataset data;
   data.folder_ = folder;
-  if (!fs::is_directory(folder)) throw Error("{}: there is no such folder", folder);
+  if (!fs::is_directory(folder)) throw Error("{}: no such folder", folder);
   if (Manifest::Exists(folder)) {
     data.manifest_ = Manifest::Read(folder);
     data.storage_ = data.manifest_->storage;
@@ -145,7 +170,7 @@ Dataset Dataset::Open(const std::string& folder) {
   } else {
     throw Error(
         "{}: no data set, or an unfinished one (it has no manifest.json); run 'kibitz policy "
-        "precompute' again, it goes on where it stopped",
+        "precompute' again to resume it",
         folder);
   }
   for (Split split : kSplits) {

@@ -1,5 +1,5 @@
-// A data set, mapped: packed rows as Precompute writes them, or the four arrays of planes that
-// other programs use. Both read alike.
+// A data set, memory-mapped: packed rows as Precompute writes them, or the four arrays of planes
+// that other programs use. Both are read the same way.
 //
 //   const Dataset data = Dataset::Open("data");
 //   const SplitData& train = data.split(Split::kTrain);
@@ -7,6 +7,7 @@
 //   const Sample sample = train.At(n, scratch);
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,15 +15,18 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "io/tables/npy.h"
-#include "students/policy/data/dataset_files.h"
+#include "students/policy/data/labels.h"
+#include "students/policy/data/manifest.h"
+#include "students/policy/data/packed_position.h"
 #include "students/policy/data/vocabulary.h"
 
 namespace kibitz::policy {
 
 struct Sample {
   PackedPosition position;
-  std::span<const Analysis> analyses;  // In the data set, or in the scratch space given.
+  std::span<const Analysis> analyses;  // In the data set, or in `scratch`.
 };
 
 class SplitData {
@@ -31,8 +35,13 @@ class SplitData {
 
   uint64_t size() const { return size_; }
   uint64_t analyses() const { return analyses_; }
-  // `index` is below size(). Throws Error where planes are no position.
+  // `index` is below size(). Throws Error where planes are no position or offsets are wrong.
   Sample At(uint64_t index, std::vector<Analysis>& scratch) const;
+  // The same, with the reason instead of an Error.
+  Result<Sample> TryAt(uint64_t index, std::vector<Analysis>& scratch) const;
+  // Around reading a few positions here and there: the kernel then reads nothing ahead.
+  void BeginScatteredReads() const;
+  void EndScatteredReads() const;
   // Where the analyses begin.
   uint64_t OffsetOf(uint64_t index) const;
 
@@ -42,11 +51,11 @@ class SplitData {
   static SplitData OpenPacked(const std::string& folder, Split split);
   static SplitData OpenPlanes(const std::string& folder, Split split);
 
-  PackedPosition PositionFromPlanes(uint64_t index) const;
+  Result<PackedPosition> PositionFromPlanes(uint64_t index) const;
 
   uint64_t size_ = 0;
   uint64_t analyses_ = 0;
-  std::vector<io::NpyFile> files_;  // Keep the bytes that the spans below are of.
+  std::vector<io::NpyFile> files_;  // Own the bytes of the spans below.
   // Packed.
   std::span<const PackedPosition> positions_;
   std::span<const Analysis> rows_;
@@ -71,7 +80,7 @@ class Dataset {
   uint64_t analyses() const;
   // Of the numbers in Analysis::move.
   const Vocabulary& vocabulary() const { return *vocabulary_; }
-  // None for arrays that another program made.
+  // None for arrays of another program.
   const std::optional<Manifest>& manifest() const { return manifest_; }
 
  private:

@@ -7,9 +7,12 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "students/policy/data/dataset.h"
+#include "students/policy/data/packed_writer.h"
 #include "students/policy/data/planes.h"
+#include "students/policy/data/rows.h"
 
 namespace kibitz::policy {
 namespace {
@@ -148,6 +151,7 @@ Manifest ToPacked(const Dataset& data, const std::string& out, const Manifest& m
   const std::string work = out + "/work";
   fs::remove_all(work);
   PackedWriter writer(work, Json::object());
+  SkipCounter skipped;
   for (Split split : kSplits) {
     GroupedPartition chunk;
     Grouped& to = chunk.splits[static_cast<size_t>(split)];
@@ -156,18 +160,34 @@ Manifest ToPacked(const Dataset& data, const std::string& out, const Manifest& m
       to.positions.clear();
       to.analyses.clear();
     };
+    const auto skip = [&](const std::string& reason, const std::string& detail) {
+      skipped.AddAndWarn(
+          reason, {.file = fmt::format("{}, {}", data.folder(), NameOf(split)), .detail = detail});
+    };
     ForEachSample(data.split(split), progress, [&](const Sample& sample) {
       to.positions.push_back(sample.position);
+      to.positions.back().analyses = 0;
       for (Analysis analysis : sample.analyses) {
-        CHECK(analysis.move < map.size());
+        uint16_t& count = to.positions.back().analyses;
+        if (analysis.move >= map.size()) {
+          skip("analysis of a move outside the vocabulary",
+               fmt::format("move {} of {}", analysis.move, map.size()));
+          continue;
+        }
+        if (count == std::numeric_limits<uint16_t>::max()) {
+          skip(std::string(NameOf(RowFault::kTooMany)), "");
+          continue;
+        }
         analysis.move = map[analysis.move];
         to.analyses.push_back(analysis);
+        ++count;
       }
       if (to.positions.size() == kChunk) flush();
     });
     flush();
   }
   progress.Finish();
+  if (!skipped.empty()) LogWarn("skipped: {}", skipped.Text());
   writer.Finish(out, manifest);
   fs::remove_all(work);
   return Manifest::Read(out);

@@ -1,16 +1,16 @@
-// A data set in the other storage, or with another vocabulary.
+// Converts a data set to the other storage, or to another vocabulary.
 #pragma once
 
 #include <string>
 
-#include "students/policy/data/dataset_files.h"
+#include "students/policy/data/manifest.h"
 
 namespace kibitz::policy {
 
 struct ExportOptions {
   Storage storage = Storage::kPlanes;
-  // Planes only: moves are numbered by this vocabulary (a .npy), others are left out. Empty: the
-  // full one. Packed rows always have the full one.
+  // Planes only: a vocabulary (.npy) that numbers the moves; analyses of other moves are dropped.
+  // Empty: the full one, which packed rows always have.
   std::string vocabulary = {};
 };
 

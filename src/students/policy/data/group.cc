@@ -17,16 +17,16 @@
 namespace kibitz::policy {
 namespace {
 
-constexpr size_t kAhead = 24;  // Rows that are asked for before they are needed.
+constexpr size_t kAhead = 24;  // Rows that are prefetched.
 
-// Enough to sort by; rows are looked at only in the order of their keys.
+// What is sorted; rows are read afterwards, in the order of their keys.
 struct Key {
   uint64_t hash;
   uint32_t row;
 };
 
-// By hash. First into buckets by the highest bits in which hashes differ, then each bucket, small
-// enough for the first cache, by itself.
+// By hash: first into buckets by the highest bits in which hashes differ, then each bucket, which
+// fits into the first-level cache.
 std::vector<Key> SortedKeys(const std::vector<PackedRow>& rows) {
   CHECK(rows.size() <= std::numeric_limits<uint32_t>::max());
   constexpr int kBucketBits = 11;
@@ -54,13 +54,13 @@ std::vector<Key> SortedKeys(const std::vector<PackedRow>& rows) {
   return sorted;
 }
 
-// Asks for a row that will be needed soon: they lie all over the partition.
-void Fetch(const PackedRow& row) {
+// Rows are read in random order.
+void Prefetch(const PackedRow& row) {
   __builtin_prefetch(&row);
   __builtin_prefetch(reinterpret_cast<const char*>(&row) + sizeof(PackedRow) - 1);
 }
 
-// Rows of one hash: by position, for two may share one, then as analyses are ordered.
+// Order of rows with equal hashes: by position, as two may share a hash, then by analysis.
 bool RowBefore(const PackedRow& a, const PackedRow& b) {
   const int order = std::memcmp(&a.position, &b.position, offsetof(PackedPosition, analyses));
   if (order != 0) return order < 0;
@@ -68,10 +68,10 @@ bool RowBefore(const PackedRow& a, const PackedRow& b) {
   return ComesBefore(a.analysis, b.analysis);
 }
 
-// The legal moves of a position, to look words up in.
+// The legal moves of a position.
 class LegalWords {
  public:
-  // False when the position cannot be: the side not to move is in check.
+  // False when the position is impossible: the side not to move is in check.
   bool Set(const PackedPosition& position) {
     const chess::Board board = BoardOf(position);
     const chess::Color mover = board.side_to_move();
@@ -98,7 +98,7 @@ class LegalWords {
 
 class Grouper {
  public:
-  // Room that is never filled costs nothing.
+  // Reserved memory that is never written costs nothing.
   Grouper(const SplitShares& shares, size_t rows) : shares_(shares) {
     Grouped& train = result_.splits[static_cast<size_t>(Split::kTrain)];
     train.positions.reserve(rows);
@@ -108,17 +108,17 @@ class Grouper {
   // All rows of one position, in order.
   void Add(uint64_t hash, std::span<const PackedRow> rows) {
     if (!legal_.Set(rows[0].position)) {
-      result_.tally.Add(RowFault::kImpossible);
+      Skip(result_.skipped, RowFault::kImpossible);
       return;
     }
     Grouped& to = result_.splits[static_cast<size_t>(SplitOf(hash, shares_))];
     uint32_t count = 0;
     for (const PackedRow& row : rows) {
-      if (row.position.analyses == 0) break;  // These come last.
+      if (row.position.analyses == 0) break;  // Rows without an analysis come last.
       if (!legal_.Has(words_[row.analysis.move])) {
-        result_.tally.Add(RowFault::kIllegalMove);
+        Skip(result_.skipped, RowFault::kIllegalMove);
       } else if (count == std::numeric_limits<uint16_t>::max()) {
-        result_.tally.Add(RowFault::kTooMany);
+        Skip(result_.skipped, RowFault::kTooMany);
       } else {
         to.analyses.push_back(row.analysis);
         ++count;
@@ -165,7 +165,7 @@ GroupedPartition GroupRows(std::vector<PackedRow> rows, const SplitShares& share
     const uint64_t hash = keys[begin].hash;
     run.clear();
     for (; begin < keys.size() && keys[begin].hash == hash; ++begin) {
-      if (begin + kAhead < keys.size()) Fetch(rows[keys[begin + kAhead].row]);
+      if (begin + kAhead < keys.size()) Prefetch(rows[keys[begin + kAhead].row]);
       run.push_back(rows[keys[begin].row]);
     }
     std::sort(run.begin(), run.end(), RowBefore);

@@ -1,5 +1,5 @@
-// The second half of a precompute: one partition's rows, sorted by the hash of their position, and
-// the rows of equal positions put together.
+// The second half of a precompute: sorts one partition's rows by the hash of their position and
+// groups the rows of equal positions.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace kibitz::policy {
 
-// Positions of one split, in the order of their hash, each with its count of analyses; and these,
-// in the order of ComesBefore.
+// Positions of one split in the order of their hash, each with its count of analyses; and the
+// analyses, in the order of ComesBefore.
 struct Grouped {
   std::vector<PackedPosition> positions;
   std::vector<Analysis> analyses;
@@ -22,16 +22,16 @@ struct Grouped {
 
 struct GroupedPartition {
   std::array<Grouped, kSplits.size()> splits;  // By Split.
-  Tally tally;
+  SkipCounter skipped;
 };
 
-// Reads the partition of all shards and checks the bytes against their checksums. Throws Error.
+// Reads the partition of all shards and checks the checksums. Throws Error.
 GroupedPartition GroupPartition(const std::vector<ShardState>& shards, size_t partition,
                                 const SplitShares& shares);
 // The same of rows in memory.
 GroupedPartition GroupRows(std::vector<PackedRow> rows, const SplitShares& shares);
 
-// Memory that grouping a partition of so many bytes takes at most.
+// Max memory that grouping a partition of so many bytes takes.
 constexpr uint64_t GroupingBytes(uint64_t bytes) { return bytes * 5 / 2; }
 
 }  // namespace kibitz::policy

@@ -97,7 +97,7 @@ class QuickReader {
   }
 
  private:
-  // Without branches on the letters, which nobody can foretell: what is wrong adds up.
+  // Without branches on the letters, which cannot be predicted: faults are summed up.
   bool Pieces() {
     std::array<uint8_t, 128> codes;  // Of pieces in turn; more than 32 are seen at the end.
     uint64_t occupied = 0;
@@ -150,7 +150,7 @@ class QuickReader {
     return seen != 0;
   }
 
-  // Two numbers of at most four digits, which say nothing to us.
+  // Two counters of max four digits, not used.
   bool Counters() {
     for (int field = 0; field < 2; ++field) {
       if (at_ == end_ || *at_++ != ' ') return false;

@@ -1,6 +1,5 @@
-// A position in 28 bytes: what a FEN's first four fields say, in the order in which a FEN says it.
-// Files hold hundreds of millions of these (docs/FORMATS.md); planes are made from them when
-// needed.
+// A position in 28 bytes: the first four fields of a FEN, in their order. Files hold hundreds of
+// millions of these (docs/FORMATS.md); planes are computed from them for each batch.
 //
 //   Result<PackedPosition> position = PackFen("8/8/8/8/8/5k2/6q1/7K w - -");
 //   chess::Board board = BoardOf(*position);
@@ -43,17 +42,17 @@ static_assert(sizeof(PackedPosition) == 28 && alignof(PackedPosition) == 4);
 
 // All but the count of analyses.
 bool SamePosition(const PackedPosition& a, const PackedPosition& b);
-// Its place among all positions: rows of a file are sorted by it, which shuffles them, and it says
-// which split a position belongs to. The same in every build.
+// Files are sorted by it, which shuffles them, and it decides a position's split. The same in every
+// build.
 uint64_t HashOf(const PackedPosition& position);
 
 // Four or six fields, read as chess::ParseFen does; castling rights that the pieces do not support
-// are dropped. A position where the side not to move is in check is not noticed here: see IsSound.
+// are dropped. Does not check whether the side not to move is in check.
 Result<PackedPosition> PackFen(std::string_view fen);
 PackedPosition Pack(const chess::Board& board);
 
 // Whether the bytes are a position: pieces as counted, one king each, no pawn on a last rank,
-// rights and en passant as the pieces allow. For rows of files that nobody vouches for.
+// castling rights and en passant as the pieces allow. For rows of untrusted files.
 bool IsSound(const PackedPosition& position);
 // Needs one king of each colour.
 chess::Board BoardOf(const PackedPosition& position);

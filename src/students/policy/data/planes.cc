@@ -54,7 +54,7 @@ Result<PackedPosition> FromPlanes(std::span<const uint8_t, kPlaneBytes> planes,
     uint64_t eight = 0;
     std::memcpy(&eight, planes.data() + word * 8, 8);
     if (eight == 0) continue;
-    if ((eight & ~0x0101010101010101ULL) != 0) return Bad("a plane has other numbers than 0 and 1");
+    if ((eight & ~0x0101010101010101ULL) != 0) return Bad("a plane has values other than 0 and 1");
     const size_t plane = word / 8;
     for (; eight != 0; eight &= eight - 1) {
       const size_t square = word % 8 * 8 + static_cast<size_t>(std::countr_zero(eight)) / 8;
@@ -84,7 +84,8 @@ Result<PackedPosition> FromPlanes(std::span<const uint8_t, kPlaneBytes> planes,
     ++count;
   }
   if (!IsSound(position))
-    return Bad("the planes are no position: not one king each, or a right without its rook");
+    return Bad(
+        "the planes are no position: not one king each, or a castling right without its rook");
   return position;
 }
 

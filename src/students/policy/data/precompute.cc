@@ -10,7 +10,10 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/thread_pool.h"
+#include "students/policy/data/append_file.h"
 #include "students/policy/data/export.h"
+#include "students/policy/data/group.h"
+#include "students/policy/data/packed_writer.h"
 
 namespace kibitz::policy {
 namespace {
@@ -18,19 +21,20 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Where unfinished things are; removed at the end.
+// Unfinished work; removed at the end.
 std::string WorkFolder(const std::string& out) { return out + "/work"; }
 
 PrecomputeOptions Completed(PrecomputeOptions options) {
   if (options.threads == 0) options.threads = HardwareThreads();
   if (options.memory_bytes < (uint64_t{128} << 20)) {
-    throw Error::Usage("--memory is below 128M, which reading takes; give 128M or more");
+    throw Error::Usage("--memory is {} MB; expected 128M or more, which reading takes",
+                       options.memory_bytes >> 20);
   }
   const SplitShares& shares = options.shares;
   if (!(shares.val >= 0 && shares.test >= 0 && shares.val + shares.test < 1)) {
     throw Error::Usage(
-        "--val-share and --test-share are {} and {}; expected shares that leave "
-        "something to train on",
+        "--val-share and --test-share are {} and {}; expected a sum below 1, so that "
+        "something is left to train on",
         shares.val, shares.test);
   }
   return options;
@@ -58,12 +62,12 @@ std::optional<Manifest> AlreadyThere(const std::string& out, const Json& input,
   const Manifest manifest = Manifest::Read(out);
   if (manifest.input == input && manifest.storage == options.storage &&
       manifest.shares.val == options.shares.val && manifest.shares.test == options.shares.test) {
-    LogInfo("{}: already there and whole", out);
+    LogInfo("{}: already complete", out);
     if (!options.keep_shards) fs::remove_all(WorkFolder(out));  // Of a run killed at its very end.
     return manifest;
   }
   throw Error(
-      "{}: holds a data set made of other input or with other options; remove it, or choose "
+      "{}: holds a data set of other input or options; remove it, or choose "
       "another folder",
       out);
 }
@@ -72,7 +76,7 @@ std::optional<Manifest> AlreadyThere(const std::string& out, const Json& input,
 std::vector<ShardState> FindShards(const std::vector<std::string>& folders) {
   std::vector<ShardState> shards;
   for (const std::string& folder : folders) {
-    if (!fs::is_directory(folder)) throw Error("{}: there is no such folder", folder);
+    if (!fs::is_directory(folder)) throw Error("{}: no such folder", folder);
     if (ShardState::Exists(folder)) shards.push_back(ShardState::Read(folder));
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       if (entry.is_directory() && ShardState::Exists(entry.path().string())) {
@@ -104,14 +108,11 @@ void CheckShards(const std::vector<ShardState>& shards) {
           shard.shard < i ? "there twice" : "missing", shard.shards, i);
     }
     if (!shard.done) {
-      throw Error("{}: is not finished; run its precompute again, it goes on where it stopped",
-                  shard.folder);
+      throw Error("{}: is not finished; run its precompute again to resume it", shard.folder);
     }
     if (shard.partitions.size() != first.partitions.size()) {
-      throw Error(
-          "{} has {} partitions, {} has {}; make all shards with the same --memory and "
-          "--threads",
-          first.folder, first.partitions.size(), shard.folder, shard.partitions.size());
+      throw Error("{} has {} partitions, {} has {}; make all shards with the same --memory",
+                  first.folder, first.partitions.size(), shard.folder, shard.partitions.size());
     }
   }
   if (shards.size() != first.shards) {
@@ -169,8 +170,9 @@ class Grouping {
   bool Fits(size_t partition) const {
     const uint64_t needed = GroupingBytes(PartitionBytes(shards_, partition));
     if (needed > options_.memory_bytes) {
-      throw Error("partition {} takes {} MB to sort, more than --memory; run again with more",
-                  partition, needed >> 20);
+      throw Error(
+          "partition {} takes {} MB to sort, more than --memory; run again with a larger --memory",
+          partition, needed >> 20);
     }
     uint64_t used = 0;
     for (const Task& task : running_) used += task.bytes;
@@ -212,10 +214,10 @@ Manifest Join(const std::vector<ShardState>& shards, const std::string& work,
                    {"test_share", options.shares.test}};
   PackedWriter writer(work + "/sorted", std::move(identity), options.flush_seconds);
   Grouping(shards, writer, options).Run();
-  manifest.tally = writer.tally();
+  manifest.skipped = writer.skipped();
   for (const ShardState& shard : shards) {
     manifest.rows += shard.rows;
-    manifest.tally.Add(shard.tally);
+    manifest.skipped.Merge(shard.skipped);
   }
   writer.Finish(out, std::move(manifest));
   return Manifest::Read(out);

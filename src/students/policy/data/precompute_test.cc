@@ -21,6 +21,7 @@
 #include "io/tables/parquet.h"
 #include "students/policy/data/dataset.h"
 #include "students/policy/data/export.h"
+#include "students/policy/data/group.h"
 #include "students/policy/data/verify.h"
 #include "tests/support/test_data.h"
 
@@ -154,6 +155,18 @@ TEST_F(PrecomputeTest, SameBytesForAnyThreadsMemoryAndShards) {
   EXPECT_EQ(fs::last_write_time(Out("one") + "/manifest.json"), before);
 }
 
+// As machines with 1, 2 and 48 cores would make them, with no more memory than allowed.
+TEST_F(PrecomputeTest, ShardsOfMachinesWithDifferentCoresMerge) {
+  constexpr uint64_t kMemory = uint64_t{128} << 20;
+  Precompute({rows_}, Out("whole"), {.memory_bytes = kMemory, .threads = 1});
+  uint64_t shard = 0;
+  for (const int threads : {1, 2, 48}) {
+    PrecomputeShard({rows_}, Out("s"), 3, shard++, {.memory_bytes = kMemory, .threads = threads});
+  }
+  Merge({Out("s")}, Out("m"), {.threads = 2});
+  EXPECT_TRUE(BytesIn(Out("m")) == BytesIn(Out("whole")));
+}
+
 TEST_F(PrecomputeTest, ARowLimitCountsRowsOfBothLayouts) {
   EXPECT_EQ(Precompute({rows_}, Out("a"), {.threads = 2, .rows = 5000}).rows, 5000U);
   EXPECT_EQ(Precompute({testing::GoldenPath("policy/rows/lichess_db_eval.jsonl.zst")}, Out("b"),
@@ -216,9 +229,9 @@ TEST_F(PrecomputeTest, VerifySeesEveryKindOfDamage) {
       faults += what + ";";
     return faults;
   };
-  EXPECT_THAT(faults_after(280, 28, '\0'), HasSubstr("manifest"));
+  EXPECT_THAT(faults_after(280, 28, '\0'), HasSubstr("differ from the manifest"));
   EXPECT_THAT(faults_after(280, 26, '\0'), HasSubstr("rows of zeros"));
-  EXPECT_THAT(faults_after(280, 8, '\x7f'), HasSubstr("positions that are none"));
+  EXPECT_THAT(faults_after(280, 8, '\x7f'), HasSubstr("invalid positions"));
   EXPECT_THAT(faults_after(2, 2, '\x01'), HasSubstr("add up"));
   std::ofstream(positions, std::ios::binary) << good;
   EXPECT_TRUE(Verify(Dataset::Open(Out("a")), {}).good());
@@ -248,8 +261,8 @@ TEST(GroupRows, IllegalMovesAndImpossiblePositionsAreCounted) {
   add("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -", "a1a8");
   add("4k3/8/8/8/8/8/4R3/4K3 w - -", "e2e3");  // Black is in check, White to move.
   const GroupedPartition grouped = GroupRows(rows, {0, 0});
-  EXPECT_EQ(grouped.tally[RowFault::kIllegalMove], 1U);
-  EXPECT_EQ(grouped.tally[RowFault::kImpossible], 1U);
+  EXPECT_EQ(grouped.skipped.CountOf("analyses of an illegal move"), 1U);
+  EXPECT_EQ(grouped.skipped.CountOf("positions with the side not to move in check"), 1U);
   ASSERT_EQ(grouped.splits[0].positions.size(), 1U);
   EXPECT_EQ(grouped.splits[0].positions[0].analyses, 1);
 }

@@ -16,15 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kLeastPieceRows = 65536;  // Of Parquet; smaller row groups are taken together.
+constexpr uint64_t kMinPieceRows = 65536;  // Of Parquet; smaller row groups are joined.
 
 const std::vector<io::ColumnSpec> kColumns = {
     {"fen", io::ColumnType::kText},    {"line", io::ColumnType::kText},
     {"depth", io::ColumnType::kInt64}, {"knodes", io::ColumnType::kInt64},
     {"cp", io::ColumnType::kInt64},    {"mate", io::ColumnType::kInt64}};
 
-// Hands out all that is asked for but at the end, so that batches of lines are cut at the same
-// places whatever way the bytes come.
+// Fills every read but the last, so that batches of lines are cut at the same places however the
+// inner source returns its bytes.
 class WholeReads : public io::ByteSource {
  public:
   explicit WholeReads(std::unique_ptr<io::ByteSource> inner) : inner_(std::move(inner)) {}
@@ -61,7 +61,7 @@ bool IsInputName(const fs::path& path) {
 }
 
 // {"fen", "evals": [{"pvs": [{"cp" | "mate", "line"}], "knodes", "depth"}]}: a row for each pv.
-uint64_t UseLine(const io::JsonLine& line, uint64_t max, const RowPiece::Use& use) {
+uint64_t UseLine(const io::JsonLine& line, uint64_t max_rows, const RowPiece::Use& use) {
   uint64_t rows = 0;
   const io::JsonValue root = line.root();
   RawRow row;
@@ -70,7 +70,7 @@ uint64_t UseLine(const io::JsonLine& line, uint64_t max, const RowPiece::Use& us
     row.depth = eval["depth"].OptionalInt();
     row.knodes = eval["knodes"].OptionalInt();
     for (io::JsonValue pv : eval["pvs"].Items()) {
-      if (rows == max) return rows;
+      if (rows == max_rows) return rows;
       row.line = pv["line"].OptionalString().value_or("");
       row.cp = pv["cp"].OptionalInt();
       row.mate = pv["mate"].OptionalInt();
@@ -81,12 +81,12 @@ uint64_t UseLine(const io::JsonLine& line, uint64_t max, const RowPiece::Use& us
   return rows;
 }
 
-uint64_t UseLines(io::JsonLines& lines, uint64_t max, const RowPiece::Use& use) {
+uint64_t UseLines(io::JsonLines& lines, uint64_t max_rows, const RowPiece::Use& use) {
   uint64_t rows = 0;
   while (const io::JsonLine* line = lines.Next()) {
-    if (rows == max) break;
+    if (rows == max_rows) break;
     if (!line->ok()) throw Error("{}; repair or remove the line", line->problem());
-    rows += UseLine(*line, max - rows, use);
+    rows += UseLine(*line, max_rows - rows, use);
   }
   return rows;
 }
@@ -96,11 +96,11 @@ std::optional<int64_t> Cell(const io::Chunk& chunk, size_t column, size_t row) {
   return chunk.columns[column].ints[row];
 }
 
-uint64_t UseScan(io::ParquetScan scan, uint64_t max, const RowPiece::Use& use) {
+uint64_t UseScan(io::ParquetScan scan, uint64_t max_rows, const RowPiece::Use& use) {
   uint64_t rows = 0;
   while (const io::Chunk* chunk = scan.Next()) {
     for (size_t i = 0; i < chunk->rows; ++i) {
-      if (rows == max) return rows;
+      if (rows == max_rows) return rows;
       use({.fen = chunk->columns[0].texts[i],
            .line = chunk->columns[1].texts[i],
            .depth = Cell(*chunk, 2, i),
@@ -122,7 +122,7 @@ std::vector<InputFile> FindInputs(const std::vector<std::string>& paths) {
   };
   for (const std::string& path : paths) {
     std::error_code error;
-    if (!fs::exists(path, error)) throw Error("{}: there is no such file or folder", path);
+    if (!fs::exists(path, error)) throw Error("{}: no such file or folder", path);
     if (!fs::is_directory(path, error)) {
       add(path);
       continue;
@@ -162,8 +162,8 @@ RowSource::RowSource(std::vector<InputFile> files, const RowSourceOptions& optio
     if (file.parquet) names.push_back(file.path);
   }
   if (names.empty()) return;
-  // Each piece is decoded by the thread that takes it. With threads of its own the library would
-  // have ours wait for them, and they wait awake.
+  // Each piece is decoded by the thread that takes it: DuckDB's own threads would only make ours
+  // wait, and they spin while they wait themselves.
   parquet_ = std::make_shared<Parquet>(Parquet{
       io::ParquetReader(
           names, {.threads = 1, .scans = options.threads, .memory_bytes = options.memory_bytes}),
@@ -192,16 +192,17 @@ bool RowSource::PassParquet(bool wanted, std::optional<RowPiece>& piece) {
   if (group_ == groups.size()) return false;
   std::vector<io::RowGroupId> order;
   uint64_t rows = 0;
-  while (group_ < groups.size() && rows < kLeastPieceRows) {
+  while (group_ < groups.size() && rows < kMinPieceRows) {
     order.push_back({file, group_});
     rows += groups[group_++].rows;
   }
-  const uint64_t max = std::min(rows, rows_left_);
-  if (options_.rows > 0) rows_left_ -= max;
+  const uint64_t max_rows = std::min(rows, rows_left_);
+  if (options_.rows > 0) rows_left_ -= max_rows;
   if (wanted) {
-    piece.emplace([parquet = parquet_, order = std::move(order), max](const RowPiece::Use& use) {
-      return UseScan(parquet->reader.ScanRowGroups(kColumns, order), max, use);
-    });
+    piece.emplace(
+        [parquet = parquet_, order = std::move(order), max_rows](const RowPiece::Use& use) {
+          return UseScan(parquet->reader.ScanRowGroups(kColumns, order), max_rows, use);
+        });
   }
   return true;
 }
@@ -218,8 +219,8 @@ bool RowSource::PassLines(bool wanted, std::optional<RowPiece>& piece) {
   }
   auto shared = std::make_shared<io::JsonLines>(std::move(*batch));
   if (options_.rows > 0) {
-    // Where the limit falls is known only after the rows before it were counted: a second reader
-    // of this file would do, but a limit is for trying things out, so count here.
+    // Where the limit falls is known only once the rows before it are counted. A limit is for
+    // trying things out, so the rows are read here, on one thread.
     struct Owned {
       std::string fen;
       std::string line;

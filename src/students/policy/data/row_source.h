@@ -1,5 +1,5 @@
 // The rows of all input files, in pieces that threads take in turn. A piece's number and content
-// depend on the files alone, so that a run can be cut into shards, and go on where it stopped.
+// depend on the files alone, so that a run can be cut into shards and resumed.
 //
 //   RowSource source(FindInputs({"evals/"}), {.threads = 2});
 //   while (std::optional<RowPiece> piece = source.Next()) {      // One caller at a time ...
@@ -21,20 +21,20 @@ namespace kibitz::policy {
 struct InputFile {
   std::string path;
   uint64_t bytes = 0;
-  bool parquet = false;  // Else JSON lines, packed or not.
+  bool parquet = false;  // Else JSON lines, compressed or not.
 };
 
-// Files as they are named; of a folder all *.parquet and *.jsonl (.zst, .gz) below it, sorted.
+// The files named; of a folder all *.parquet and *.jsonl (.zst, .gz) below it, sorted.
 // Throws Error when there is none.
 std::vector<InputFile> FindInputs(const std::vector<std::string>& paths);
 
 struct RowSourceOptions {
-  uint64_t rows = 0;  // The first so many only; 0: all.
+  uint64_t rows = 0;  // Max rows of the input; 0: all.
   // This slice of the pieces: those whose number is `shard` modulo `shards`.
   uint64_t shards = 1;
   uint64_t shard = 0;
   int threads = 1;                            // That take pieces at the same time.
-  uint64_t memory_bytes = uint64_t{1} << 30;  // For decoding Parquet, at most.
+  uint64_t memory_bytes = uint64_t{1} << 30;  // Max, for decoding Parquet.
 };
 
 class RowPiece {
@@ -54,12 +54,12 @@ class RowSource {
   RowSource(std::vector<InputFile> files, const RowSourceOptions& options);
   ~RowSource();
 
-  // Rows of all files, all slices: from Parquet's footers, else judged by size.
+  // Rows of all files and slices: from Parquet's footers, else estimated from the size.
   uint64_t EstimateRows();
 
   // Nothing at the end. Throws Error.
   std::optional<RowPiece> Next();
-  // Pieces passed so far, those of other slices too: where a later source can go on.
+  // Pieces passed so far, those of other slices included: where a later source can resume.
   uint64_t position() const { return position_; }
   // Passes pieces until `position`.
   void SkipTo(uint64_t position);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 namespace kibitz::policy {
 namespace {
@@ -27,15 +28,15 @@ std::string_view NameOf(RowFault fault) {
     case RowFault::kNoMove:
       return "rows without a move";
     case RowFault::kBadFen:
-      return "rows whose FEN is none";
+      return "rows with a bad FEN";
     case RowFault::kUnknownMove:
-      return "rows whose move no piece can make";
+      return "rows with a move that no piece can make";
     case RowFault::kNoScore:
-      return "rows without cp and mate";
+      return "rows without a score (cp or mate)";
     case RowFault::kIllegalMove:
-      return "analyses of a move that is not legal";
+      return "analyses of an illegal move";
     case RowFault::kImpossible:
-      return "positions with the wrong side in check";
+      return "positions with the side not to move in check";
     case RowFault::kTooMany:
       return "analyses beyond 65535 of one position";
     default:
@@ -62,6 +63,26 @@ std::string_view KeyOf(RowFault fault) {
     default:
       return "none";
   }
+}
+
+void Skip(SkipCounter& skipped, RowFault fault) { skipped.Add(std::string(NameOf(fault))); }
+
+nlohmann::ordered_json LeftOutToJson(const SkipCounter& skipped) {
+  auto json = nlohmann::ordered_json::object();
+  for (size_t i = 1; i < static_cast<size_t>(RowFault::kCount); ++i) {
+    const auto fault = static_cast<RowFault>(i);
+    json[std::string(KeyOf(fault))] = skipped.CountOf(std::string(NameOf(fault)));
+  }
+  return json;
+}
+
+SkipCounter LeftOutFrom(const nlohmann::ordered_json& json) {
+  SkipCounter skipped;
+  for (size_t i = 1; i < static_cast<size_t>(RowFault::kCount); ++i) {
+    const auto fault = static_cast<RowFault>(i);
+    skipped.Add(std::string(NameOf(fault)), {}, json.at(std::string(KeyOf(fault))).get<uint64_t>());
+  }
+  return skipped;
 }
 
 MoveWord NormalCastling(const PackedPosition& position, MoveWord word) {

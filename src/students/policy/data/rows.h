@@ -1,23 +1,24 @@
-// Rows of the evaluation database, made into values: text in, 40 bytes out.
+// Packs rows of the evaluation database, which are text, into 40 bytes each.
 //
 //   RowPacker packer;
 //   PackedRow row;
-//   if (packer.Pack(raw, row) ...)
+//   if (packer.Pack(raw, row) == RowFault::kNone) rows.push_back(row);
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/skip_counter.h"
 #include "students/policy/data/labels.h"
 #include "students/policy/data/packed_position.h"
 #include "students/policy/data/vocabulary.h"
 
 namespace kibitz::policy {
 
-// One line of an engine's answer as files have it; cp and mate from White's point of view.
+// One line (PV) of an engine's answer as files have it; cp and mate from White's point of view.
 struct RawRow {
   std::string_view fen;
   std::string_view line;  // Moves in UCI; only the first one counts. Empty where there is none.
@@ -28,47 +29,42 @@ struct RawRow {
 };
 
 struct PackedRow {
-  PackedPosition position;  // `analyses` is 1, or 0 where the row teaches nothing but the position.
+  PackedPosition position;  // `analyses` is 1, or 0 where the row has no usable analysis.
   Analysis analysis;
 };
 static_assert(sizeof(PackedRow) == 40);
 
-// Why a row, or a part of it, was left out.
+// Why a row, or a part of it, was skipped.
 enum class RowFault : uint8_t {
   kNone,
-  kNoMove,       // No line: the row is left out.
-  kBadFen,       // The row is left out.
-  kUnknownMove,  // The first move is no move of any piece: the position stays.
+  kNoMove,       // No line: the row is skipped.
+  kBadFen,       // The row is skipped.
+  kUnknownMove,  // No piece can make the first move: the position stays.
   kNoScore,      // Neither cp nor mate: the position stays.
-  kIllegalMove,  // Found when positions are put together: the position stays.
-  kImpossible,   // The side not to move is in check: the position is left out.
-  kTooMany,      // More than 65535 analyses of one position: the shallowest are left out.
+  kIllegalMove,  // Found when rows are grouped: the position stays.
+  kImpossible,   // The side not to move is in check: the position is skipped.
+  kTooMany,      // More than 65535 analyses of one position: the shallowest are skipped.
   kCount
 };
 // For people: "rows without a move".
 std::string_view NameOf(RowFault fault);
-// For JSON: "no_move".
+// For files: "no_move".
 std::string_view KeyOf(RowFault fault);
 
-class Tally {
- public:
-  void Add(RowFault fault, uint64_t count = 1) { counts_[static_cast<size_t>(fault)] += count; }
-  void Add(const Tally& other) {
-    for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
-  }
-  uint64_t operator[](RowFault fault) const { return counts_[static_cast<size_t>(fault)]; }
+// Counts a fault under its NameOf.
+void Skip(SkipCounter& skipped, RowFault fault);
+// Counts of all faults by their KeyOf, as manifests and journals have them, and back. LeftOutFrom
+// throws a JSON exception for anything else.
+nlohmann::ordered_json LeftOutToJson(const SkipCounter& skipped);
+SkipCounter LeftOutFrom(const nlohmann::ordered_json& json);
 
- private:
-  std::array<uint64_t, static_cast<size_t>(RowFault::kCount)> counts_{};
-};
-
-// Castling in any notation as king takes rook; other moves as they are.
+// Castling in any notation becomes king takes rook; other moves stay as they are.
 MoveWord NormalCastling(const PackedPosition& position, MoveWord word);
 
 // Remembers the last FEN, since rows of one position often come together.
 class RowPacker {
  public:
-  // Fills `out` unless the row is left out (see RowFault). Legality is not looked at.
+  // Fills `out` unless the row is skipped (see RowFault). Does not check that the move is legal.
   RowFault Pack(const RawRow& row, PackedRow& out);
 
  private:

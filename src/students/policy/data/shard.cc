@@ -22,16 +22,12 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
-constexpr uint64_t kPartitionBytes = uint64_t{64} << 20;  // About, so that sorting one stays quick.
-constexpr uint64_t kMaxPartitions = 512;                  // Files open at a time.
-constexpr uint64_t kMaxBlockRows = 4096;                  // Of a thread's buffer for a partition.
-
-// Grouping holds a partition about three times, and works on one a thread.
-uint64_t PartitionsFor(uint64_t rows, const ShardOptions& options) {
-  const uint64_t room = options.memory_bytes / (4 * (static_cast<uint64_t>(options.threads) + 1));
-  const uint64_t size = std::clamp<uint64_t>(room, 1 << 16, kPartitionBytes);
-  return std::min(kMaxPartitions, std::bit_ceil(rows * sizeof(PackedRow) / size + 1));
-}
+constexpr uint64_t kMaxPartitionBytes = uint64_t{64} << 20;  // About, to keep sorting one quick.
+constexpr uint64_t kMaxPartitions = 512;                     // Files open at a time.
+constexpr uint64_t kMaxBlockRows = 4096;  // Of a thread's buffer for a partition.
+// Partitions of this share of --memory: grouping one takes 2.5 times its size, so that a dozen
+// threads have room.
+constexpr uint64_t kPartitionsInMemory = 32;
 
 // The files of all partitions, filled by many threads.
 class Partitions {
@@ -52,7 +48,7 @@ class Partitions {
   void Sync() {
     for (AppendFile& file : files_) file.Sync();
   }
-  void TellStates(ShardState& shard) {
+  void SaveStates(ShardState& shard) {
     for (size_t i = 0; i < files_.size(); ++i) {
       shard.partitions[i] = files_[i].state();
     }
@@ -63,7 +59,7 @@ class Partitions {
   std::vector<AppendFile> files_;
 };
 
-// One thread's rows on their way into the partitions.
+// One thread's rows, buffered by partition.
 class Spreader {
  public:
   Spreader(Partitions& partitions, uint64_t block_rows)
@@ -75,7 +71,7 @@ class Spreader {
   void Add(const RawRow& raw) {
     PackedRow row;
     const RowFault fault = packer_.Pack(raw, row);
-    tally_.Add(fault);
+    if (fault != RowFault::kNone) Skip(skipped_, fault);
     if (fault == RowFault::kNoMove || fault == RowFault::kBadFen) return;
     const size_t partition = PartitionOf(HashOf(row.position), partitions_.size());
     rows_[partition * block_rows_ + used_[partition]] = row;
@@ -84,7 +80,7 @@ class Spreader {
   void FlushAll() {
     for (size_t i = 0; i < used_.size(); ++i) Flush(i);
   }
-  Tally TakeTally() { return std::exchange(tally_, Tally()); }
+  SkipCounter TakeSkipped() { return std::exchange(skipped_, SkipCounter()); }
 
  private:
   void Flush(size_t partition) {
@@ -98,10 +94,10 @@ class Spreader {
   std::vector<PackedRow> rows_;  // A block for each partition.
   std::vector<size_t> used_;
   RowPacker packer_;
-  Tally tally_;
+  SkipCounter skipped_;
 };
 
-// Reads the input in rounds; after each, all that was read is on disk and in the journal.
+// Reads the input in rounds; after each, all rows read are in the files and in the journal.
 class ShardMaker {
  public:
   ShardMaker(ShardState& shard, RowSource& source, const ShardOptions& options)
@@ -125,9 +121,9 @@ class ShardMaker {
       round_end_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(options_.flush_seconds));
       pool_.ParallelFor(spreaders_.size(), [this](size_t i) { WorkOneRound(*spreaders_[i]); });
-      for (auto& spreader : spreaders_) shard_.tally.Add(spreader->TakeTally());
+      for (auto& spreader : spreaders_) shard_.skipped.Merge(spreader->TakeSkipped());
       if (ended_ && options_.durable) partitions_.Sync();
-      partitions_.TellStates(shard_);
+      partitions_.SaveStates(shard_);
       shard_.position = source_.position();
       shard_.done = ended_;
       shard_.Write();
@@ -139,7 +135,7 @@ class ShardMaker {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // A piece that was begun is read to its end, so that the journal need only count pieces.
+  // A piece is always read to its end, so that the journal need only count pieces.
   void WorkOneRound(Spreader& spreader) {
     while (std::optional<RowPiece> piece = TakePiece()) {
       const uint64_t rows = piece->ForEach([&](const RawRow& row) { spreader.Add(row); });
@@ -188,21 +184,10 @@ Json Fingerprint::ToJson() const {
   return {{"files", std::move(list)}, {"rows", rows}};
 }
 
-Json ToJson(const Tally& tally) {
-  Json json = Json::object();
-  for (size_t i = 1; i < static_cast<size_t>(RowFault::kCount); ++i) {
-    json[std::string(KeyOf(static_cast<RowFault>(i)))] = tally[static_cast<RowFault>(i)];
-  }
-  return json;
-}
-
-Tally TallyFrom(const Json& json) {
-  Tally tally;
-  for (size_t i = 1; i < static_cast<size_t>(RowFault::kCount); ++i) {
-    const auto fault = static_cast<RowFault>(i);
-    tally.Add(fault, json.at(std::string(KeyOf(fault))).get<uint64_t>());
-  }
-  return tally;
+uint64_t PartitionsFor(uint64_t rows, uint64_t memory_bytes) {
+  const uint64_t bytes =
+      std::clamp<uint64_t>(memory_bytes / kPartitionsInMemory, 1 << 16, kMaxPartitionBytes);
+  return std::min(kMaxPartitions, std::bit_ceil(rows * sizeof(PackedRow) / bytes + 1));
 }
 
 bool ShardState::Exists(const std::string& folder) { return fs::exists(folder + "/shard.json"); }
@@ -227,7 +212,7 @@ ShardState ShardState::Read(const std::string& folder) {
     shard.done = json.at("done").get<bool>();
     shard.position = json.at("position").get<uint64_t>();
     shard.rows = json.at("rows").get<uint64_t>();
-    shard.tally = TallyFrom(json.at("left_out"));
+    shard.skipped = LeftOutFrom(json.at("left_out"));
     for (const Json& file : json.at("partitions")) {
       shard.partitions.push_back(FileStateFrom(file, path));
     }
@@ -247,7 +232,7 @@ void ShardState::Write() const {
   const Json json = {{"format", kFormat},  {"input", fingerprint},
                      {"shards", shards},   {"shard", shard},
                      {"done", done},       {"position", position},
-                     {"rows", rows},       {"left_out", policy::ToJson(tally)},
+                     {"rows", rows},       {"left_out", LeftOutToJson(skipped)},
                      {"partitions", files}};
   WriteFileAtomically(folder + "/shard.json", json.dump(1) + "\n");
 }
@@ -266,14 +251,14 @@ ShardState MakeShard(const std::string& folder, const std::vector<InputFile>& fi
     shard = ShardState::Read(folder);
     CheckSame(shard, fingerprint, options);
     if (shard.done) return shard;
-    LogInfo("{}: goes on after {} rows", folder, shard.rows);
+    LogInfo("{}: resumes after {} rows", folder, shard.rows);
     source.SkipTo(shard.position);
   } else {
     shard.folder = folder;
     shard.fingerprint = fingerprint;
     shard.shards = options.shards;
     shard.shard = options.shard;
-    shard.partitions.resize(PartitionsFor(source.EstimateRows(), options));
+    shard.partitions.resize(PartitionsFor(source.EstimateRows(), options.memory_bytes));
   }
   ShardMaker(shard, source, options).Run();
   return shard;

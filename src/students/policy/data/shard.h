@@ -1,10 +1,11 @@
-// The first half of a precompute: rows of a slice of the input, packed and spread over files by the
-// hash of their position ("partitions"). Shards of one input can be made anywhere and at any time;
-// what puts them together is group.h.
+// The first half of a precompute: packs the rows of a slice of the input and spreads them over
+// files
+// ("partitions") by the hash of their position. Shards of one input can be made on any machines, at
+// any time; group.h sorts and groups them.
 //
-// A shard's folder holds part-0000.rows, ... and shard.json, its journal: how far it came, and the
-// length and checksum of each file. Every half minute the files are flushed and the journal is
-// written anew, so that a killed run loses no more than that.
+// A shard's folder holds part-0000.rows, ... and shard.json, its journal: the position in the
+// input, and the length and checksum of each file. Every half minute the files are flushed and the
+// journal is rewritten, so that a killed run loses no more than that.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@
 
 namespace kibitz::policy {
 
-// What a data set was made from; the same for all of its shards.
+// The input that a data set was made from; the same for all of its shards.
 struct Fingerprint {
   std::vector<InputFile> files;  // By name without folder, and size.
   uint64_t rows = 0;             // The limit; 0: none.
@@ -26,7 +27,7 @@ struct Fingerprint {
   nlohmann::ordered_json ToJson() const;
 };
 
-// A shard as its journal has it.
+// A shard's journal.
 struct ShardState {
   std::string folder;
   nlohmann::ordered_json fingerprint;
@@ -35,7 +36,7 @@ struct ShardState {
   bool done = false;
   uint64_t position = 0;  // Of RowSource.
   uint64_t rows = 0;      // Read so far.
-  Tally tally;
+  SkipCounter skipped;
   std::vector<FileState> partitions;  // A power of two of them.
 
   static bool Exists(const std::string& folder);
@@ -45,29 +46,30 @@ struct ShardState {
   std::string PartitionPath(size_t partition) const;
 };
 
-nlohmann::ordered_json ToJson(const Tally& tally);
-Tally TallyFrom(const nlohmann::ordered_json& json);
-
 // Which partition of `partitions`, a power of two, a hash belongs to: hashes of one partition lie
 // below all of the next.
 inline size_t PartitionOf(uint64_t hash, size_t partitions) {
   return partitions == 1 ? 0 : hash >> (64 - std::countr_zero(partitions));
 }
 
+// How many partitions an input of so many rows gets: a function of the input and --memory alone, so
+// that shards from machines with different numbers of cores can be merged.
+uint64_t PartitionsFor(uint64_t rows, uint64_t memory_bytes);
+
 struct ShardOptions {
   uint64_t shards = 1;
   uint64_t shard = 0;
-  uint64_t rows = 0;  // The first so many of the input only; 0: all.
+  uint64_t rows = 0;  // Max rows of the whole input; 0: all.
   int threads = 1;
   uint64_t memory_bytes = uint64_t{2} << 30;
   double flush_seconds = 30;
-  // On disk when it is done, power failures included: for shards that are kept. Others would only
-  // be read again; what was lost shows in the checksums.
+  // Sync to disk at the end: for shards that are kept. Others are only read once more, and their
+  // checksums show what a power failure lost.
   bool durable = true;
 };
 
-// Makes the shard, or goes on where it stopped, or finds it done. Throws Error: of kind
-// kInterrupted after Ctrl-C, with all done so far kept.
+// Makes the shard, resumes it, or finds it done. Throws Error: of kind kInterrupted after Ctrl-C,
+// with the work so far kept.
 ShardState MakeShard(const std::string& folder, const std::vector<InputFile>& files,
                      const ShardOptions& options);
 

@@ -18,7 +18,7 @@ struct SplitShares {
   double val = 0.01;
   double test = 0.01;
 };
-// By the position alone: it stays where it is whatever else comes or goes.
+// By the position alone: it keeps its split when other positions come or go.
 Split SplitOf(uint64_t hash, const SplitShares& shares);
 
 }  // namespace kibitz::policy

@@ -17,7 +17,7 @@ constexpr uint64_t kHashesAtOnce = uint64_t{1} << 25;  // 256 MB of them.
 
 }  // namespace
 
-// A friend of SplitData: looks at offsets before anything trusts them.
+// A friend of SplitData: checks offsets before it uses them.
 class Verifier {
  public:
   Verifier(const Dataset& data, const VerifyOptions& options)
@@ -50,19 +50,19 @@ class Verifier {
       const std::string path = data_.folder() + "/" + name;
       const uint64_t bytes = std::filesystem::file_size(path);
       if (StateOfFile(path, bytes - state.bytes) != state) {
-        Fault("files that are not what the manifest says", path);
+        Fault("files that differ from the manifest", path);
       }
     }
   }
 
-  // Whether positions and analyses can be told apart at all.
+  // Whether the analyses of each position can be found.
   bool CheckOffsets(Split split, const SplitData& part) {
     uint64_t offset = 0;
     bool good = true;
     for (uint64_t i = 0; i < part.size(); ++i) {
       if (!part.positions_.empty()) {
         if (i % kIndexStep == 0 && part.index_[i / kIndexStep] != offset) {
-          Fault("offsets that are not the sum of the counts before", Place(split, i));
+          Fault("offsets that are not the sum of the counts before them", Place(split, i));
           return false;
         }
         offset += part.positions_[i].analyses;
@@ -70,7 +70,7 @@ class Verifier {
       }
       const uint64_t next = part.OffsetOf(i + 1);
       if (part.OffsetOf(i) != offset || next < offset) {
-        Fault("offsets that fall, or do not begin at 0", Place(split, i));
+        Fault("offsets that decrease or do not start at 0", Place(split, i));
         good = false;
       }
       offset = std::max(offset, next);
@@ -115,18 +115,14 @@ class Verifier {
       Fault("rows of zeros", Place(split, i));
       return std::nullopt;
     }
-    try {
-      const Sample sample = part.At(i, scratch);
-      if (IsSound(sample.position)) return sample;
-    } catch (const Error& error) {
-      if (error.kind() == Error::Kind::kInterrupted) throw;
-    }
-    Fault("positions that are none (not one king each, a right without its rook, ...)",
+    const Result<Sample> sample = part.TryAt(i, scratch);
+    if (sample && IsSound(sample->position)) return *sample;
+    Fault("invalid positions (not one king each, a castling right without its rook, ...)",
           Place(split, i));
     return std::nullopt;
   }
 
-  // What Precompute promises: in the order of the hash, each in the split it belongs to.
+  // As Precompute writes them: in the order of the hash, each in its own split.
   void CheckPlace(Split split, uint64_t i, uint64_t hash, uint64_t last_hash) {
     if (!data_.manifest() || data_.manifest()->input["files"].empty()) return;
     if (hash < last_hash) Fault("positions out of order", Place(split, i));
@@ -138,7 +134,7 @@ class Verifier {
   void CheckRanges(Split split, uint64_t i, std::span<const Analysis> analyses) {
     for (const Analysis& analysis : analyses) {
       if (analysis.move >= data_.vocabulary().size()) {
-        Fault("moves that are not in the vocabulary", Place(split, i));
+        Fault("moves outside the vocabulary", Place(split, i));
       }
       if (analysis.depth() == 0) Fault("analyses of depth 0", Place(split, i));
     }
@@ -148,7 +144,7 @@ class Verifier {
     const chess::Board board = BoardOf(sample.position);
     const chess::Color mover = board.side_to_move();
     if ((board.AttackersOf(board.KingOf(~mover), board.occupied()) & board.pieces(mover)) != 0) {
-      Fault("positions with the wrong side in check", Place(split, i));
+      Fault("positions with the side not to move in check", Place(split, i));
       return;
     }
     const chess::MoveList legal = LegalMoves(board);
@@ -159,7 +155,7 @@ class Verifier {
       const bool found = std::any_of(legal.begin(), legal.end(),
                                      [&](chess::Move move) { return WordOf(move) == word; });
       if (!found) {
-        Fault("moves that are not legal",
+        Fault("illegal moves",
               fmt::format("{}: {} in {}", Place(split, i), word.Text(), chess::ToFen(board)));
       }
     }
@@ -179,7 +175,7 @@ class Verifier {
     ++(soft ? report_.soft : report_.hard);
   }
 
-  // All splits together, so many hashes at a time: those that begin with the same bits.
+  // Over all splits, in passes: each sorts the hashes that begin with the same bits.
   void FindDoubles() {
     const uint64_t passes = std::bit_ceil(data_.positions() / kHashesAtOnce + 1);
     const int bits = std::countr_zero(passes);
@@ -201,18 +197,16 @@ class Verifier {
         const auto place = [](uint64_t where) {
           return Place(static_cast<Split>(where & 3), where >> 2);
         };
-        Fault("positions that are there twice",
+        Fault("duplicate positions",
               place(hashes[i - 1].second) + " and " + place(hashes[i].second));
       }
     }
   }
   static std::optional<uint64_t> Hash(const SplitData& part, uint64_t i) {
     if (!part.positions_.empty()) return HashOf(part.positions_[i]);
-    try {
-      return HashOf(part.PositionFromPlanes(i));
-    } catch (const Error&) {
-      return std::nullopt;  // Told before.
-    }
+    const Result<PackedPosition> position = part.PositionFromPlanes(i);
+    if (!position) return std::nullopt;  // Already a fault.
+    return HashOf(*position);
   }
 
   const Dataset& data_;

@@ -1,5 +1,5 @@
-// Everything that can be wrong with a data set, looked for: checksums, order, ranges, positions
-// that are none, positions twice, moves that are not legal. And what is in it: how deep, how soft.
+// Checks a data set: checksums, order, ranges, invalid positions, duplicates, illegal moves. Also
+// counts how deep its analyses are and how many labels are soft.
 #pragma once
 
 #include <array>
@@ -14,27 +14,27 @@ namespace kibitz::policy {
 
 struct VerifyOptions {
   bool checksums = true;           // Read every byte again.
-  uint64_t legal_sample = 10'000;  // Positions of each split whose moves are tried on the board.
+  uint64_t legal_sample = 10'000;  // Positions of each split whose moves are checked.
   uint64_t seed = 0;               // Which ones.
 };
 
-// One kind of fault: how often, and where first.
+// One kind of fault: its count, and the first place.
 struct Finding {
   uint64_t count = 0;
   std::string first;
 };
 
 struct VerifyReport {
-  std::map<std::string, Finding> faults;  // By what is wrong; empty when nothing is.
+  std::map<std::string, Finding> faults;  // By kind; empty when all is good.
   std::array<SplitCounts, kSplits.size()> splits;
-  uint64_t legal_checked = 0;  // Analyses whose move was tried.
+  uint64_t legal_checked = 0;  // Analyses whose move was checked to be legal.
   // Positions by the depth of their deepest analysis; 0: without one.
   std::map<int, uint64_t> deepest;
   uint64_t soft = 0;  // Positions with two moves or more at their greatest depth ...
   uint64_t hard = 0;  // ... and with one.
 
   bool good() const { return faults.empty(); }
-  // Positions that --min-depth leaves.
+  // Positions whose deepest analysis has at least this depth, as --min-depth chooses them.
   uint64_t AtLeast(int depth) const;
 };
 

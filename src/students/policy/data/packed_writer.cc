@@ -1,4 +1,4 @@
-#include "students/policy/data/dataset_files.h"
+#include "students/policy/data/packed_writer.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -14,8 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 using io::DType;
 using Json = nlohmann::ordered_json;
-
-constexpr int kFormat = 1;
 
 template <typename T>
 std::string_view BytesOf(const std::vector<T>& items) {
@@ -43,85 +41,6 @@ std::array<Part, 3> Parts() {
 
 }  // namespace
 
-const io::NpyLayout& PositionLayout() {
-  static const io::NpyLayout layout = io::NpyLayout::Packed({{"occupied", DType::kU32, {2}},
-                                                             {"pieces", DType::kU8, {16}},
-                                                             {"state", DType::kU8},
-                                                             {"en_passant", DType::kU8},
-                                                             {"analyses", DType::kU16}});
-  return layout;
-}
-
-const io::NpyLayout& AnalysisLayout() {
-  static const io::NpyLayout layout = io::NpyLayout::Packed({{"knodes", DType::kU32},
-                                                             {"score", DType::kI32},
-                                                             {"move", DType::kU16},
-                                                             {"depth_mate", DType::kU16}});
-  return layout;
-}
-
-std::string_view NameOf(Storage storage) {
-  return storage == Storage::kPacked ? "packed" : "planes";
-}
-
-bool Manifest::Exists(const std::string& folder) { return fs::exists(PathIn(folder)); }
-
-uint64_t Manifest::positions() const {
-  uint64_t sum = 0;
-  for (const SplitCounts& split : splits) sum += split.positions;
-  return sum;
-}
-
-uint64_t Manifest::analyses() const {
-  uint64_t sum = 0;
-  for (const SplitCounts& split : splits) sum += split.analyses;
-  return sum;
-}
-
-Manifest Manifest::Read(const std::string& folder) {
-  const std::string path = PathIn(folder);
-  const Json json = LoadConfig(path).tree;
-  Manifest manifest;
-  try {
-    if (json.at("format").get<int>() != kFormat) {
-      throw Error("{}: format {}, expected {}; make the data set again", path,
-                  json.at("format").dump(), kFormat);
-    }
-    manifest.storage = json.at("storage").get<std::string>() == NameOf(Storage::kPlanes)
-                           ? Storage::kPlanes
-                           : Storage::kPacked;
-    manifest.input = json.at("input");
-    manifest.shares = {json.at("val_share").get<double>(), json.at("test_share").get<double>()};
-    manifest.rows = json.at("rows").get<uint64_t>();
-    manifest.tally = TallyFrom(json.at("left_out"));
-    for (Split split : kSplits) {
-      const Json& counts = json.at("splits").at(std::string(NameOf(split)));
-      manifest.splits[static_cast<size_t>(split)] = {counts.at("positions").get<uint64_t>(),
-                                                     counts.at("analyses").get<uint64_t>()};
-    }
-    for (const auto& [name, state] : json.at("files").items()) {
-      manifest.files.emplace_back(name, FileStateFrom(state, path));
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw Error("{}: {}; make the data set again", path, error.what());
-  }
-  return manifest;
-}
-
-void Manifest::Write(const std::string& folder) const {
-  Json counts = Json::object();
-  for (Split split : kSplits) {
-    const SplitCounts& of = splits[static_cast<size_t>(split)];
-    counts[std::string(NameOf(split))] = {{"positions", of.positions}, {"analyses", of.analyses}};
-  }
-  Json list = Json::object();
-  for (const auto& [name, state] : files) list[name] = ToJson(state);
-  const Json json = {{"format", kFormat},         {"storage", NameOf(storage)}, {"input", input},
-                     {"val_share", shares.val},   {"test_share", shares.test},  {"rows", rows},
-                     {"left_out", ToJson(tally)}, {"splits", counts},           {"files", list}};
-  WriteFileAtomically(PathIn(folder), json.dump(1) + "\n");
-}
-
 std::string PackedWriter::Name(Split split, std::string_view part) {
   return fmt::format("{}_{}.npy", NameOf(split), part);
 }
@@ -135,7 +54,7 @@ PackedWriter::PackedWriter(std::string folder, Json identity, double flush_secon
 void PackedWriter::Begin() {
   files_.clear();
   counts_ = {};
-  tally_ = {};
+  skipped_ = {};
   next_partition_ = 0;
   const auto open = [&](Split split, const Part& part) {
     return AppendFile(File(Name(split, part.name)), FileState(), Header(part.layout, 0).size());
@@ -167,14 +86,14 @@ bool PackedWriter::Resume() {
       counts_[static_cast<size_t>(split)] = {counts.at(0).get<uint64_t>(),
                                              counts.at(1).get<uint64_t>()};
     }
-    tally_ = TallyFrom(json.at("left_out"));
+    skipped_ = LeftOutFrom(json.at("left_out"));
     next_partition_ = json.at("next_partition").get<size_t>();
   } catch (const nlohmann::json::exception& error) {
-    LogWarn("{}: {}; sorting begins anew", path, error.what());
+    LogWarn("{}: {}; sorting starts over", path, error.what());
     return false;
   } catch (const Error& error) {
     if (error.kind() == Error::Kind::kInterrupted) throw;
-    LogWarn("{}; sorting begins anew", error.message());
+    LogWarn("{}; sorting starts over", error.message());
     return false;
   }
   return true;
@@ -194,7 +113,7 @@ void PackedWriter::Append(const GroupedPartition& partition) {
     files_[s].analyses.Append(BytesOf(from.analyses));
     files_[s].index.Append(BytesOf(index));
   }
-  tally_.Add(partition.tally);
+  skipped_.Merge(partition.skipped);
   ++next_partition_;
   const std::chrono::duration<double> since = std::chrono::steady_clock::now() - flushed_;
   if (since.count() >= flush_seconds_) Flush();
@@ -214,7 +133,7 @@ void PackedWriter::Flush() {
   }
   const Json json = {{"identity", identity_},
                      {"next_partition", next_partition_},
-                     {"left_out", ToJson(tally_)},
+                     {"left_out", LeftOutToJson(skipped_)},
                      {"splits", splits},
                      {"files", files}};
   WriteFileAtomically(File("journal.json"), json.dump(1) + "\n");
@@ -235,8 +154,8 @@ void PackedWriter::Finish(const std::string& folder, Manifest manifest) {
       ++i;
     }
   }
-  // From here on a killed run has its files in the right place but no manifest: the next one sorts
-  // again, from shards that are still there.
+  // A run killed from here on leaves its files in place but no manifest: the next one sorts again,
+  // from the shards, which are still there.
   fs::remove(File("journal.json"));
   files_.clear();
   for (const auto& [name, state] : manifest.files) fs::rename(File(name), folder + "/" + name);
