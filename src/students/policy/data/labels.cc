@@ -5,21 +5,39 @@
 #include <cstdlib>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 namespace kibitz::policy {
 namespace {
 
 constexpr int kFarMate = 20;  // Moves; all further ones count alike.
 
+// By which a strategy chooses analyses: those of the highest rank make the label.
+using Rank = std::pair<uint32_t, int>;
+
+Rank RankOf(const Analysis& analysis, LabelStrategy strategy) {
+  if (strategy == LabelStrategy::kAllDepths) return {};
+  return {strategy == LabelStrategy::kMostNodes ? analysis.knodes : 0, analysis.depth()};
+}
+
+Rank HighestRank(std::span<const Analysis> analyses, LabelStrategy strategy) {
+  Rank highest;
+  for (const Analysis& analysis : analyses) highest = std::max(highest, RankOf(analysis, strategy));
+  return highest;
+}
+
 }  // namespace
 
 Fields FieldsOf(LabelOptions& options) {
   Fields fields;
   fields.Add("temperature", options.temperature,
-             "centipawns: a move worth so much less has 1/e of the best one's share",
+             "centipawns: a move that scores so much less has 1/e of the best move's share",
              {.min = 1e-3, .max = 1e6});
-  fields.AddChoice("strategy", options.strategy, "which analyses make a position's label",
+  fields.AddChoice("strategy", options.strategy,
+                   "analyses that make the label: deepest (greatest depth, even on fewer nodes), "
+                   "nodes (most nodes), best (hard label of deepest), all",
                    {{"deepest", LabelStrategy::kDeepest},
+                    {"nodes", LabelStrategy::kMostNodes},
                     {"best", LabelStrategy::kBest},
                     {"all", LabelStrategy::kAllDepths}});
   return fields;
@@ -57,8 +75,10 @@ int DeepestOf(std::span<const Analysis> analyses) {
 
 void AppendLabel(std::span<const Analysis> analyses, bool black_to_move,
                  const LabelOptions& options, std::vector<MoveShare>& out) {
-  const int deepest = options.strategy == LabelStrategy::kAllDepths ? 0 : DeepestOf(analyses);
-  const auto counts = [&](const Analysis& analysis) { return analysis.depth() >= deepest; };
+  const Rank highest = HighestRank(analyses, options.strategy);
+  const auto counts = [&](const Analysis& analysis) {
+    return RankOf(analysis, options.strategy) == highest;
+  };
   const auto score_of = [&](const Analysis& analysis) {
     return black_to_move ? -ScoreOf(analysis) : ScoreOf(analysis);
   };

@@ -1,5 +1,5 @@
-// What the analyses of a position teach: a share for each of its moves. Computed when a batch is
-// made, so that temperature and strategy can change without touching the data.
+// The soft label of a position: a probability for each move that its analyses name. Computed when a
+// batch is made, so that temperature and strategy can change without touching the data.
 //
 //   std::vector<MoveShare> shares;
 //   AppendLabel(analyses, position.black_to_move(), {.temperature = 50}, shares);
@@ -15,9 +15,9 @@ namespace kibitz::policy {
 
 inline constexpr int kMaxDepth = 0x7fff;
 
-// One line of an engine's answer: its first move and what it is worth.
+// One line (PV) of an engine's answer: its first move and its score.
 struct Analysis {
-  uint32_t knodes = 0;  // Thousands of nodes of the search; at most 2^31 - 1.
+  uint32_t knodes = 0;  // Thousands of nodes of the search; max 2^31 - 1.
   int32_t score = 0;    // From White's point of view: centipawns, or moves to mate.
   uint16_t move = 0;    // In the vocabulary.
   // The depth, from 1 to kMaxDepth; Lichess has depths beyond 255. Bit 15: `score` counts moves to
@@ -32,30 +32,34 @@ struct Analysis {
 static_assert(sizeof(Analysis) == 12);
 
 // The order of a position's analyses in a file: deepest first, then most nodes, then by content, so
-// that the same analyses are the same bytes in whatever order they came.
+// that the same analyses give the same bytes in any input order.
 bool ComesBefore(const Analysis& a, const Analysis& b);
 
+// Which analyses make the label. Depth and nodes can disagree: in the Lichess database a browser
+// may reach depth 50 on few nodes where another searched depth 40 with a hundred times as many.
+// kDeepest then takes the first, kMostNodes the second.
 enum class LabelStrategy {
-  kDeepest,   // Boltzmann shares of the deepest analyses, as documented.
-  kBest,      // All for the best move of the deepest analyses; equals share.
-  kAllDepths  // Boltzmann shares of all analyses.
+  kDeepest,    // Softmax over the analyses at the greatest depth, whatever their nodes.
+  kMostNodes,  // Softmax over the analyses with the most nodes; of equal nodes, the deepest.
+  kBest,       // As kDeepest, but all probability on the best move; equal moves share it.
+  kAllDepths   // Softmax over all analyses.
 };
 
 struct LabelOptions {
-  double temperature = 50;  // Centipawns: a move worth so much less has 1/e of the share.
+  double temperature = 50;  // Centipawns: a move that scores so much less has 1/e of the share.
   LabelStrategy strategy = LabelStrategy::kDeepest;
 };
 Fields FieldsOf(LabelOptions& options);
 
-// 10000 for mate in 1, falling on a line to 1000 for mate in 20 and more; negative for the side
-// that is mated. Mate 0 counts as such, one step beyond mate in 1.
+// 10000 for mate in 1, falling linearly to 1000 for mate in 20 and more; negative for the side that
+// is mated. Mate 0 counts as mated, one step beyond mate in 1.
 double MateScore(int moves);
 // From White's point of view, in centipawns.
 double ScoreOf(const Analysis& analysis);
 
 struct MoveShare {
   uint16_t move = 0;
-  double share = 0;
+  double share = 0;  // Probability.
 };
 
 // Adds a share for each move in the order of its first analysis; they sum to 1. Adds nothing where
