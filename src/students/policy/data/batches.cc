@@ -1,35 +1,30 @@
 #include "students/policy/data/batches.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "students/policy/data/planes.h"
+#include "students/policy/data/target.h"
 
 namespace kibitz::policy {
 namespace {
 
 constexpr double kHeldOutShare = 0.01;  // Where the data has no validation split.
 
-// Indices of a split that pass; kept as "all" where all do.
-template <typename Passes>
-SampleSet Select(const SplitData& data, Split split, const Passes& passes) {
-  std::vector<uint32_t> list;
-  std::vector<Analysis> scratch;
-  if (data.size() > std::numeric_limits<uint32_t>::max()) {
-    throw Error("a split of {} positions; at most 2^32 - 1 can be drawn from", data.size());
-  }
-  for (uint64_t i = 0; i < data.size(); ++i) {
-    if (i % 65536 == 0) ThrowIfInterrupted();
-    if (passes(data.At(i, scratch))) list.push_back(static_cast<uint32_t>(i));
-  }
-  if (list.size() == data.size()) return SampleSet(split, data.size());
-  return SampleSet(split, std::move(list));
-}
+// Candidates counted to tell the size of a set, and how many of them lie side by side.
+constexpr uint64_t kCounted = 16384;
+constexpr uint64_t kCountedTogether = 16;
 
 bool HeldOut(const Sample& sample) {
   return SplitOf(HashOf(sample.position), {.val = kHeldOutShare, .test = 0}) == Split::kVal;
+}
+
+// The i-th of kCounted candidates, spread over all of them.
+uint64_t Counted(uint64_t i, uint64_t candidates) {
+  if (candidates <= kCounted) return i;
+  const uint64_t block = candidates / (kCounted / kCountedTogether);
+  return i / kCountedTogether * block + i % kCountedTogether;
 }
 
 }  // namespace
@@ -38,35 +33,53 @@ Fields FieldsOf(DataOptions& options) {
   Fields fields;
   fields.Add("data_dir", options.data_dir, "folder of the data set", {.metavar = "DIR"});
   fields.Add("min_depth", options.min_depth,
-             "learn from positions whose deepest analysis is at least this deep",
+             "train on positions whose deepest analysis is at least this deep",
              {.min = 0, .max = kMaxDepth});
   fields.Add("eval_min_depth", options.eval_min_depth, "the same for deep_acc and deep_loss",
              {.min = 0, .max = kMaxDepth});
   fields.Add("eval_rows", options.eval_rows, "max positions of each evaluation", {.min = 1});
   fields.Add("batch_size", options.batch_size, "positions of a batch", {.min = 1, .max = 1 << 20});
-  fields.Add("loader_threads", options.loader_threads, "threads that make batches ahead",
+  fields.Add("loader_threads", options.loader_threads, "threads that prefetch batches",
              {.min = 1, .max = 256});
   return fields;
 }
 
+SampleSet::SampleSet(const Dataset& data, Split split, Part part, int min_depth)
+    : split_(split), part_(part), min_depth_(min_depth), candidates_(data.split(split).size()) {
+  const uint64_t counted = std::min(candidates_, kCounted);
+  const SplitData& positions = data.split(split);
+  uint64_t passed = 0;
+  if (counted < candidates_) positions.BeginScatteredReads();
+  std::vector<Analysis> scratch;
+  for (uint64_t i = 0; i < counted; ++i) {
+    if (i % 4096 == 0) ThrowIfInterrupted();
+    const auto sample = positions.TryAt(Counted(i, candidates_), scratch);
+    passed += sample && Passes(*sample, UsableDepth(*sample, data.vocabulary(), false)) ? 1 : 0;
+  }
+  if (counted < candidates_) positions.EndScatteredReads();
+  size_ = counted == candidates_ || passed == counted
+              ? passed + candidates_ - counted
+              : static_cast<uint64_t>(static_cast<double>(candidates_) *
+                                      static_cast<double>(passed) / static_cast<double>(counted));
+}
+
+bool SampleSet::Passes(const Sample& sample, int depth) const {
+  if (depth < 0 || depth < min_depth_) return false;
+  return part_ == Part::kAll || HeldOut(sample) == (part_ == Part::kHeldOut);
+}
+
 SampleSets SelectSamples(const Dataset& data, const DataOptions& options) {
-  const SplitData& train = data.split(Split::kTrain);
-  const SplitData& val = data.split(Split::kVal);
-  const bool own_split = val.size() > 0;
-  SampleSets sets;
-  sets.train = Select(train, Split::kTrain, [&](const Sample& sample) {
-    return !sample.analyses.empty() && DeepestOf(sample.analyses) >= options.min_depth &&
-           (own_split || !HeldOut(sample));
-  });
-  const auto eval = [&](int depth) {
-    return Select(own_split ? val : train, own_split ? Split::kVal : Split::kTrain,
-                  [&](const Sample& sample) {
-                    return !sample.analyses.empty() && DeepestOf(sample.analyses) >= depth &&
-                           (own_split || HeldOut(sample));
-                  });
+  using Part = SampleSet::Part;
+  const bool own_split = data.split(Split::kVal).size() > 0;
+  const auto eval = [&](int min_depth) {
+    return SampleSet(data, own_split ? Split::kVal : Split::kTrain,
+                     own_split ? Part::kAll : Part::kHeldOut, min_depth);
   };
-  sets.eval = eval(0);
-  sets.deep_eval = eval(options.eval_min_depth);
+  const SampleSets sets = {
+      .train = SampleSet(data, Split::kTrain, own_split ? Part::kAll : Part::kLearned,
+                         options.min_depth),
+      .eval = eval(0),
+      .deep_eval = eval(options.eval_min_depth)};
   if (sets.train.size() == 0) {
     throw Error("{}: no position to learn from; is min_depth {} too deep?", data.folder(),
                 options.min_depth);
@@ -78,37 +91,116 @@ int64_t InputForm::size() const { return flat ? kFlatInputs : 64 * ChannelsOf(fl
 
 BatchStream::BatchStream(const Dataset& data, const SampleSet& samples,
                          const StreamOptions& options, uint64_t position)
-    : data_(data.split(samples.split())),
-      vocabulary_(data.vocabulary()),
+    : dataset_(data),
+      data_(data.split(samples.split())),
       samples_(samples),
       options_(options),
       position_(position),
-      planned_position_(position),
+      drawn_position_(position),
       pool_(std::make_unique<ThreadPool>(options.threads)) {
-  CHECK(samples.size() > 0);
+  CHECK(samples.candidates() > 0);
+  epoch_ = position / samples.candidates();
 }
 
 BatchStream::~BatchStream() = default;
 
-void BatchStream::PlanAhead() {
-  while (planned_.size() < static_cast<size_t>(options_.threads) + 2) {
-    const uint64_t epoch = planned_position_ / samples_.size();
+void BatchStream::DrawAhead() {
+  const uint64_t size = samples_.candidates();
+  while (draws_.size() < static_cast<size_t>(options_.threads) + 2) {
+    const uint64_t epoch = drawn_position_ / size;
     if (options_.epochs > 0 && epoch >= static_cast<uint64_t>(options_.epochs)) return;
     if (order_epoch_ != epoch) {
-      order_ = std::make_shared<const Permutation>(samples_.size(),
-                                                   StreamKey{.seed = options_.seed,
-                                                             .epoch = epoch,
-                                                             .sample = 0,
-                                                             .purpose = Purpose("policy order")});
+      order_ =
+          std::make_shared<const Permutation>(size, StreamKey{.seed = options_.seed,
+                                                              .epoch = epoch,
+                                                              .sample = 0,
+                                                              .purpose = Purpose("policy order")});
       order_epoch_ = epoch;
     }
-    const uint64_t begin = planned_position_ % samples_.size();
-    const uint64_t end =
-        std::min(samples_.size(), begin + static_cast<uint64_t>(options_.batch_size));
-    planned_position_ += end - begin;
-    planned_.push_back({planned_position_, pool_->Submit([this, order = order_, begin, end, epoch] {
-                          return Make(*order, begin, end, epoch);
-                        })});
+    const uint64_t begin = drawn_position_ % size;
+    const uint64_t end = std::min(size, begin + static_cast<uint64_t>(options_.batch_size));
+    drawn_position_ += end - begin;
+    draws_.push_back({epoch, end - begin, pool_->Submit([this, order = order_, begin, end, epoch] {
+                        return LookAt(*order, begin, end, epoch);
+                      })});
+  }
+}
+
+BatchStream::Looked BatchStream::LookAt(const Permutation& order, uint64_t begin, uint64_t end,
+                                        uint64_t epoch) const {
+  Looked looked;
+  const auto skip = [&](const char* reason, uint64_t index, std::string detail) {
+    if (epoch > 0) return;
+    looked.skipped.Add(reason,
+                       {.file = fmt::format("{}, {}", dataset_.folder(), NameOf(samples_.split())),
+                        .row = static_cast<int64_t>(index),
+                        .detail = std::move(detail)});
+  };
+  std::vector<Analysis> scratch;
+  for (uint64_t i = begin; i < end; ++i) {
+    const uint64_t index = options_.shuffle ? order[i] : i;
+    const Result<Sample> sample = data_.TryAt(index, scratch);
+    if (!sample) {
+      skip("unreadable position", index, sample.reason());
+      continue;
+    }
+    for (const Analysis& analysis : sample->analyses) {
+      if (analysis.move < dataset_.vocabulary().size()) continue;
+      skip("analysis of a move outside the vocabulary", index,
+           fmt::format("move {} of {}", analysis.move, dataset_.vocabulary().size()));
+    }
+    const int depth = UsableDepth(*sample, dataset_.vocabulary(), options_.form.flip);
+    if (depth < 0) skip("position without a usable analysis", index, "");
+    if (!samples_.Passes(*sample, depth)) continue;
+    looked.passed.push_back({index, epoch * samples_.candidates() + i + 1});
+  }
+  return looked;
+}
+
+bool BatchStream::Gather() {
+  while (true) {
+    DrawAhead();
+    if (EpochHasMore() && waiting_.size() < static_cast<size_t>(options_.batch_size)) {
+      Draw draw = std::move(draws_.front());
+      draws_.pop_front();
+      const Looked looked = draw.looked.get();
+      looked_at_ += draw.candidates;
+      passed_ += looked.passed.size();
+      waiting_.insert(waiting_.end(), looked.passed.begin(), looked.passed.end());
+      skipped_.MergeAndWarn(looked.skipped);
+      continue;
+    }
+    if (!waiting_.empty()) return true;
+    if (looked_at_ == samples_.candidates() && passed_ == 0) {
+      throw Error(
+          "{}, {}: no position can be used: {}", dataset_.folder(), NameOf(samples_.split()),
+          skipped_.empty() ? "all are too shallow; choose a smaller depth" : skipped_.Text());
+    }
+    if (draws_.empty()) return false;
+    epoch_ = draws_.front().epoch;
+    looked_at_ = 0;
+    passed_ = 0;
+  }
+}
+
+bool BatchStream::PlanBatch() {
+  if (!Gather()) return false;
+  const size_t rows = std::min(waiting_.size(), static_cast<size_t>(options_.batch_size));
+  const auto behind = waiting_.begin() + static_cast<std::ptrdiff_t>(rows);
+  std::vector<Drawn> drawn(waiting_.begin(), behind);
+  waiting_.erase(waiting_.begin(), behind);
+  // Candidates behind the last one that passed belong to the last batch.
+  const bool last = waiting_.empty() && !EpochHasMore();
+  const uint64_t end = last ? (epoch_ + 1) * samples_.candidates() : drawn.back().end;
+  planned_.push_back({end, pool_->Submit([this, drawn = std::move(drawn), epoch = epoch_] {
+                        return Make(drawn, epoch);
+                      })});
+  return true;
+}
+
+void BatchStream::PlanAhead() {
+  while (planned_.size() < static_cast<size_t>(options_.threads) + 2) {
+    if (!PlanBatch()) return;
   }
 }
 
@@ -123,42 +215,32 @@ std::optional<Batch> BatchStream::Next() {
   return batch;
 }
 
-Batch BatchStream::Make(const Permutation& order, uint64_t begin, uint64_t end,
-                        uint64_t epoch) const {
+Batch BatchStream::Make(const std::vector<Drawn>& drawn, uint64_t epoch) const {
   Batch batch;
   batch.epoch = epoch;
-  batch.rows = static_cast<int64_t>(end - begin);
+  batch.rows = static_cast<int64_t>(drawn.size());
   const int64_t inputs = options_.form.size();
   batch.inputs.resize(static_cast<size_t>(batch.rows * inputs));
-  batch.best.reserve(end - begin);
+  batch.best.reserve(drawn.size());
   std::vector<Analysis> scratch;
-  std::vector<MoveShare> shares;
-  for (uint64_t i = begin; i < end; ++i) {
-    const Sample sample = data_.At(samples_[options_.shuffle ? order[i] : i], scratch);
-    const auto row = static_cast<int64_t>(i - begin);
+  Target target;
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    const Sample sample = data_.At(drawn[static_cast<size_t>(row)].index, scratch);
     float* to = batch.inputs.data() + row * inputs;
     if (options_.form.flat) {
       WriteFlat(sample.position, to);
     } else {
       WriteChannels(sample.position, options_.form.flip, to);
     }
-    shares.clear();
-    AppendLabel(sample.analyses, sample.position.black_to_move(), options_.label, shares);
-    const bool flipped = options_.form.flip && sample.position.black_to_move();
-    int64_t best = 0;
-    double best_share = -1;
-    for (const MoveShare& share : shares) {
-      const uint16_t move = flipped ? vocabulary_.Flipped(share.move) : share.move;
-      if (share.share > best_share) {
-        best = move;
-        best_share = share.share;
-      }
+    MakeTarget(sample, dataset_.vocabulary(), {.flip = options_.form.flip, .label = options_.label},
+               target);
+    for (const MoveShare& share : target.shares) {
       if (static_cast<float>(share.share) == 0) continue;
       batch.label_rows.push_back(row);
-      batch.label_moves.push_back(move);
+      batch.label_moves.push_back(share.move);
       batch.label_shares.push_back(static_cast<float>(share.share));
     }
-    batch.best.push_back(best);
+    batch.best.push_back(target.best);
   }
   return batch;
 }

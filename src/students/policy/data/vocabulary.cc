@@ -97,7 +97,7 @@ Vocabulary::Vocabulary(std::vector<MoveWord> words)
     const MoveWord& word = words_[i];
     if (!IsWord(word)) {
       throw Error(
-          "the vocabulary has ({}, {}, {}), which is no move of a piece; expected from, to, "
+          "the vocabulary has ({}, {}, {}), which no piece can play; expected from, to, "
           "promotion as 'kibitz policy vocab' writes them",
           word.from, word.to, word.promotion);
     }

@@ -1,5 +1,5 @@
-// The moves a policy chooses from, each with a number. The full vocabulary has every move that some
-// piece could make on an empty board, and promotions; a smaller one has those of some data.
+// The moves a policy chooses from, numbered. The full vocabulary has every move that some piece
+// could make on an empty board, and promotions; a smaller one has the moves of some data.
 //
 //   const Vocabulary& all = Vocabulary::Full();                      // 1968 moves
 //   all.IndexOf(*MoveWord::FromText("e2e4"));                        // 378
@@ -20,7 +20,7 @@
 
 namespace kibitz::policy {
 
-// A move as a vocabulary has it: squares, and what a pawn becomes. Sorted by these three.
+// A move of a vocabulary: squares and promotion. Sorted by these three.
 struct MoveWord {
   uint8_t from = 0;       // a1 = 0, h8 = 63.
   uint8_t to = 0;         // Of castling: the rook's square.
@@ -29,7 +29,7 @@ struct MoveWord {
   // "e2e4", "a7a8n"; nothing for any other text.
   static std::optional<MoveWord> FromText(std::string_view text);
   std::string Text() const;
-  // Seen from the other side of the board: ranks mirrored.
+  // Ranks mirrored.
   MoveWord Flipped() const {
     return {static_cast<uint8_t>(from ^ 56), static_cast<uint8_t>(to ^ 56), promotion};
   }
@@ -38,7 +38,7 @@ struct MoveWord {
 };
 static_assert(sizeof(MoveWord) == 3);
 
-// The word of a legal move. Boards keep castling as king takes rook already.
+// The word of a legal move. Boards already keep castling as king takes rook.
 MoveWord WordOf(chess::Move move);
 
 inline constexpr int kFullVocabularySize = 1968;
@@ -46,9 +46,9 @@ inline constexpr uint16_t kNoMove = 0xffff;
 
 class Vocabulary {
  public:
-  // All 1968 moves that there are on a board.
+  // All 1968 moves.
   static const Vocabulary& Full();
-  // Sorted and without doubles. Throws Error for words that are not among the 1968, and for none.
+  // Sorts and removes duplicates. Throws Error for words that are not among the 1968, and for none.
   explicit Vocabulary(std::vector<MoveWord> words);
   // From a .npy of bytes, (N, 3). Throws Error.
   static Vocabulary Read(const std::string& path);
@@ -61,8 +61,10 @@ class Vocabulary {
     if (word.from > 63 || word.to > 63 || word.promotion > 4) return kNoMove;
     return index_[(size_t{word.from} * 64 + word.to) * 5 + word.promotion];
   }
-  // The number of the move mirrored top to bottom; kNoMove where that is not in it.
-  uint16_t Flipped(uint16_t index) const { return flipped_[index]; }
+  // The number of the move mirrored top to bottom; kNoMove where that, or `index`, is not in it.
+  uint16_t Flipped(uint16_t index) const {
+    return index < flipped_.size() ? flipped_[index] : kNoMove;
+  }
   bool IsFull() const { return size() == kFullVocabularySize; }
 
   bool operator==(const Vocabulary& other) const { return words_ == other.words_; }
