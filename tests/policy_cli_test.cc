@@ -108,6 +108,9 @@ TEST(PolicyCli, MakesLooksAtAndConvertsADataSet) {
             io::ParquetReader({GoldenPath("policy/rows/chess_position_evaluations.parquet")})
                 .CountRows());
   EXPECT_EQ(made["positions"], positions);
+  const json odd = Answer(
+      {"precompute", GoldenPath("policy/rows/edge_rows.parquet"), "--out", folder.File("odd")});
+  EXPECT_GT(odd["skipped"]["rows without a move"]["count"], 0);
   const json verified = Answer({"verify", data});
   EXPECT_EQ(verified["good"], true);
   EXPECT_EQ(verified["soft_labels"].get<int>() + verified["hard_labels"].get<int>(), positions);
@@ -187,6 +190,67 @@ TEST(PolicyCli, PredictsWithTheKitsModels) {
   EXPECT_EQ(json::parse(lines[2])["move"], "h1h2");
 }
 
+TEST(PolicyCli, EvaluatesAModel) {
+  const TempFolder folder;
+  const std::string data = folder.File("data");
+  const std::string model = testing::ModelPath("policy-small");
+  Answer({"precompute", GoldenRows(), "--out", data, "--test-share", "0.5"});
+  const json eval = Answer({"eval", "--model", model, "--data", data});
+  EXPECT_EQ(eval["split"], "test");
+  EXPECT_EQ(eval["complete"], true);
+  EXPECT_GT(eval["positions"], 0);
+  EXPECT_GT(eval["deep"]["positions"], 0);
+  EXPECT_LT(eval["deep"]["positions"], eval["positions"]);
+  for (const char* name : {"move_acc", "top5_acc", "loss"}) {
+    EXPECT_LT(eval[name]["low"], eval[name]["value"]);
+    EXPECT_LT(eval[name]["value"], eval[name]["high"]);
+  }
+  EXPECT_GT(eval["move_acc"]["value"], 0.1);  // A random legal move has 0.03.
+  EXPECT_GT(eval["top5_acc"]["value"], eval["move_acc"]["value"]);
+  EXPECT_EQ(Answer({"eval", "--model", model, "--data", data, "--threads", "1", "--batch-size",
+                    "7"})["move_acc"],
+            eval["move_acc"]);
+  EXPECT_EQ(Answer({"eval", "--model", model, "--data", data, "--positions", "50"})["positions"],
+            50);
+  const Ran text = Policy({"eval", "--model", model, "--data", data, "--quiet"});
+  EXPECT_THAT(text.out, HasSubstr("top-1 accuracy"));
+  EXPECT_THAT(text.out, HasSubstr("depth 30 or more"));
+
+  const Ran empty = Policy({"eval", "--model", model, "--data", data, "--split", "nowhere"});
+  EXPECT_EQ(empty.code, 2);
+  // A network with another vocabulary has other numbers for its moves.
+  Answer({"vocab", "--data", data, "--out", folder.File("vocab.npy")});
+  Answer({"export", data, "--out", folder.File("small"), "--format", "planes", "--vocab",
+          folder.File("vocab.npy")});
+  const Ran other = Policy({"eval", "--model", model, "--data", folder.File("small")});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.err, HasSubstr("--vocab"));
+  const Ran none = [&] {
+    Answer({"precompute", GoldenRows(), "--out", folder.File("b"), "--test-share", "0"});
+    return Policy({"eval", "--model", model, "--data", folder.File("b")});
+  }();
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("--test-share"));
+}
+
+// Ctrl-C reports what was measured before it.
+TEST(PolicyCli, AnInterruptedEvaluationReports) {
+  const TempFolder folder;
+  const std::string rows = folder.File("rows.parquet");
+  testing::WriteEvaluations({.rows = 100'000, .positions = 60'000}, rows,
+                            folder.File("rows.jsonl.zst"));
+  const std::string data = folder.File("data");
+  Answer({"precompute", rows, "--out", data});
+  const Ran ran =
+      testing::RunCommand({"timeout", "--preserve-status", "-s", "INT", "0.7", kProgram, "policy",
+                           "eval", "--model", testing::ModelPath("policy-small"), "--data", data,
+                           "--split", "train", "--threads", "1", "--json", "--quiet"});
+  ASSERT_EQ(ran.code, 130) << ran.err;
+  const json eval = json::parse(ran.out);
+  EXPECT_EQ(eval["complete"], false);
+  EXPECT_LT(eval["positions"], 59'000);
+}
+
 #ifdef KIBITZ_HAS_TORCH
 TEST(PolicyCli, TrainsResumesExportsAndPlays) {
   const TempFolder folder;
@@ -224,6 +288,17 @@ TEST(PolicyCli, TrainsResumesExportsAndPlays) {
               whole["metrics"]);
     const std::string out = folder.File(name + "-model");
     Answer({"export", "--model", whole["checkpoint"].get<std::string>(), "--out", out});
+    // Without torch, and from either storage, the same numbers as training's own validation.
+    const json& validation = whole["validation"];
+    for (const std::string& from : {data, folder.File("planes")}) {
+      const json eval = Answer(
+          {"eval", "--model", out, "--data", from, "--split", "val", "--deep-min-depth", "25"});
+      EXPECT_NEAR(eval["move_acc"]["value"], validation["move_acc"], 1e-6);
+      EXPECT_NEAR(eval["top5_acc"]["value"], validation["top5_acc"], 1e-6);
+      EXPECT_NEAR(eval["loss"]["value"], validation["total_loss"], 1e-4);
+      EXPECT_NEAR(eval["deep"]["move_acc"]["value"], validation["deep_acc"], 1e-6);
+      EXPECT_NEAR(eval["deep"]["loss"]["value"], validation["deep_loss"], 1e-4);
+    }
     EXPECT_EQ(Answer({"predict", "--model", out, "--show", "20"})["moves"].size(), 20);
   }
 }

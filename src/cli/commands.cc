@@ -17,8 +17,9 @@ std::vector<Command> AllCommands() {
                                    Twenty48Merge(),  Twenty48Inspect(),  Twenty48Export(),
                                    Twenty48Play(),   Twenty48Eval(),     PolicyPrecompute(),
                                    PolicyMerge(),    PolicyExport(),     PolicyVocab(),
-                                   PolicyVerify(),   PolicyLabels(),     PolicyPredict(),
-                                   TrainPlot(),      Version(),          Completion()};
+                                   PolicyVerify(),   PolicyLabels(),     PolicyEval(),
+                                   PolicyPredict(),  TrainPlot(),        Version(),
+                                   Completion()};
   std::vector<Command> train = TrainCommandsBySibling();
   // Before "version" and "completion".
   commands.insert(commands.end() - 2, std::make_move_iterator(train.begin()),

@@ -39,6 +39,7 @@ Command PolicyExport();
 Command PolicyVocab();
 Command PolicyVerify();
 Command PolicyLabels();
+Command PolicyEval();
 Command PolicyPredict();
 Command TrainPlot();
 Command Version();

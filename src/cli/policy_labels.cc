@@ -33,9 +33,9 @@ struct Options {
 Fields FieldsOf(Options& options) {
   Fields fields;
   fields.Add("data", options.data, "folder of the data set", {.required = true, .metavar = "DIR"});
-  fields.Add("index", options.index, "the position of this number, from 0",
+  fields.Add("index", options.index, "number of the position in its split, from 0",
              {.min = 0, .metavar = "N"});
-  fields.AddChoice("split", options.split, "of which split",
+  fields.AddChoice("split", options.split, "which split",
                    {{"train", Split::kTrain}, {"val", Split::kVal}, {"test", Split::kTest}});
   fields.AddAll(FieldsOf(options.position));
   fields.AddAll(FieldsOf(options.label));
@@ -94,7 +94,7 @@ void Print(const Json& answer) {
   }
 }
 
-// Data sets of ours are in the order of a hash: looked up; others are gone through.
+// Binary search in our own data sets, which are in the order of a hash; others are scanned.
 std::optional<Found> Find(const Dataset& data, const policy::PackedPosition& position) {
   std::vector<policy::Analysis> scratch;
   const uint64_t hash = HashOf(position);
@@ -158,8 +158,12 @@ Command PolicyLabels() {
        .group = "Policy",
        .summary = "a position's analyses and the label they make",
        .details =
-           "The label: of the deepest analyses, shares that fall by 1/e with each --temperature\n"
-           "centipawns below the best move, for the side to move.",
+           "The label is a softmax of the scores for the side to move, over the analyses that\n"
+           "--strategy takes: a move --temperature centipawns below the best has 1/e of its "
+           "share.\n"
+           "'deepest' can take a search of few nodes over a longer one of less depth; 'nodes' "
+           "takes\n"
+           "the analyses with the most nodes.",
        .example = "kibitz policy labels --data data --index 0 --temperature 50"},
       Run);
 }

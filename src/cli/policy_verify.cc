@@ -24,8 +24,8 @@ Fields FieldsOf(Options& options) {
   fields.Add("checksums", options.verify.checksums,
              "read every byte and compare with the manifest");
   fields.Add("legal_sample", options.verify.legal_sample,
-             "positions of each split whose moves are tried on the board", {.min = 0});
-  fields.Add("seed", options.verify.seed, "which ones");
+             "positions of each split whose moves are checked to be legal", {.min = 0});
+  fields.Add("seed", options.verify.seed, "which positions");
   return fields;
 }
 
@@ -55,11 +55,11 @@ double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// Ten depths a line, and what --min-depth would leave.
+// Ten depths a line, and the positions that --min-depth would keep.
 void PrintDepths(const VerifyReport& report) {
   const uint64_t all = report.AtLeast(0);
   if (all == 0) return;
-  fmt::print("{:>9} {:>12} {:>7}   {:>12} {:>7}\n", "deepest", "positions", "", "min-depth leaves",
+  fmt::print("{:>9} {:>12} {:>7}   {:>12} {:>7}\n", "deepest", "positions", "", "min-depth keeps",
              "");
   for (int from = 0; from <= policy::kMaxDepth; from += 10) {
     const uint64_t left = report.AtLeast(from);
@@ -84,30 +84,29 @@ int Run(const Options& options, const Context& context) {
     fmt::print("{:6} {:>12} positions {:>12} analyses\n", NameOf(split), counts.positions,
                counts.analyses);
   }
-  const uint64_t taught = report.soft + report.hard;
+  const uint64_t labelled = report.soft + report.hard;
   fmt::print("labels: {:.1f}% soft (two moves or more at the greatest depth), {:.1f}% hard\n",
-             Share(report.soft, taught), Share(report.hard, taught));
+             Share(report.soft, labelled), Share(report.hard, labelled));
   PrintDepths(report);
   for (const auto& [what, finding] : report.faults) {
-    fmt::print("WRONG: {} {}; first: {}\n", finding.count, what, finding.first);
+    fmt::print("fault: {} {}; first: {}\n", finding.count, what, finding.first);
   }
-  if (report.good()) fmt::print("good: {} moves tried on the board\n", report.legal_checked);
+  if (report.good()) fmt::print("good: {} moves checked\n", report.legal_checked);
   return report.good() ? 0 : 1;
 }
 
 }  // namespace
 
 Command PolicyVerify() {
-  return MakeCommand<Options>(
-      {.name = "policy verify",
-       .group = "Policy",
-       .summary = "look for everything that can be wrong with a data set",
-       .details =
-           "Checksums, offsets, ranges, rows of zeros, one king each, positions twice or in the\n"
-           "wrong split, legal moves on a sample; and a table of depths. Exit code 1 when\n"
-           "something is wrong.",
-       .example = "kibitz policy verify data"},
-      Run);
+  return MakeCommand<Options>({.name = "policy verify",
+                               .group = "Policy",
+                               .summary = "check a data set",
+                               .details = "Checks checksums, offsets, ranges, rows of zeros, one "
+                                          "king each, duplicates, splits, and\n"
+                                          "on a sample that moves are legal; prints a table of "
+                                          "depths. Exits with 1 after a fault.",
+                               .example = "kibitz policy verify data"},
+                              Run);
 }
 
 }  // namespace kibitz::cli

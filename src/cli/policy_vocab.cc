@@ -27,9 +27,9 @@ struct Options {
 
 Fields FieldsOf(Options& options) {
   Fields fields;
-  fields.Add("input", options.input, "only moves that these evaluations begin with",
+  fields.Add("input", options.input, "only the first moves of these evaluations",
              {.positional = true, .metavar = "PATH"});
-  fields.Add("data", options.data, "only moves that this data set has", {.metavar = "DIR"});
+  fields.Add("data", options.data, "only the moves of this data set", {.metavar = "DIR"});
   fields.Add("out", options.out, "write the vocabulary to this .npy file", {.metavar = "FILE"});
   return fields;
 }
@@ -73,10 +73,11 @@ Seen MovesOfData(const std::string& folder) {
 Vocabulary VocabularyFor(const Options& options) {
   if (options.input.empty() && options.data.empty()) return Vocabulary::Full();
   if (!options.input.empty() && !options.data.empty()) {
-    throw Error::Usage("PATH and --data exclude each other");
+    throw Error::Usage("PATH and --data exclude each other; give one");
   }
   const Seen seen = options.data.empty() ? MovesOfInput(options.input) : MovesOfData(options.data);
-  if (seen.none()) throw Error("no row has a move; is this the right file?");
+  if (seen.none())
+    throw Error("no row has a move; expected evaluations as 'kibitz policy precompute' reads them");
   std::vector<policy::MoveWord> words;
   for (int i = 0; i < policy::kFullVocabularySize; ++i) {
     if (seen[static_cast<size_t>(i)]) words.push_back(Vocabulary::Full()[i]);

@@ -32,6 +32,8 @@ class Player {
   Player(const std::string& path, const ModelOptions& options);
 
   const Model& model() const { return model_; }
+  Model& model() { return model_; }
+  const Vocabulary& vocabulary() const { return vocabulary_; }
   Prediction Predict(const chess::Board& board);
   std::vector<Prediction> PredictAll(std::span<const chess::Board> boards);
 
