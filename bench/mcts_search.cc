@@ -89,7 +89,7 @@ void ReportSearches(Bench& bench) {
     bench.Say("no search: " + path + " is not there; set KIBITZ_DATA to the folder of data");
     return;
   }
-  Lc0Network network(path, {.threads = kThreads});
+  Lc0Network network({.network = {.path = path, .threads = kThreads}});
   const int rounds = bench.quick() ? 3 : 9;
   const int64_t visits = bench.quick() ? 4000 : 10000;
   const auto games = RandomGames(32);

@@ -204,7 +204,7 @@ void MeasureAnswers(Bench& bench, const policy::SplitData& data, const policy::N
   constexpr size_t kPositions = 1024;
   const policy::PolicyNet net = policy::MakeNet(config);
   learn::InitWeights(*net, 3);
-  policy::Model model(WriteModel(*net), {});
+  policy::Model model(io::ReadModel(WriteModel(*net)), {});
   std::vector<policy::PackedPosition> positions;
   std::vector<policy::Analysis> scratch;
   for (uint64_t i = 0; i < kPositions; ++i) positions.push_back(data.At(i, scratch).position);

@@ -202,8 +202,8 @@ class BoardPass {
 
 std::unique_ptr<Model> MakeModel(nn::Precision precision) {
   const NetConfig config = RealSize();
-  return std::make_unique<Model>(decoder::RandomWeights(config, kSeed), config, "random weights",
-                                 decoder::ModelOptions{.precision = precision});
+  return std::make_unique<Model>(decoder::RandomWeights(config, kSeed), config,
+                                 nn::NetworkOptions{.precision = precision});
 }
 
 void MeasureThoughts(Bench& bench, const std::vector<TokenId>& script, Player& f32, Player& int8,

@@ -101,9 +101,8 @@ class Engine {
 
 // "go infinite", then "stop" at a random moment of the thought.
 void BenchStop(Bench& bench, nn::Precision precision, std::string_view precision_name) {
-  Engine engine([&](const uci::ModelChoice&) {
-    return uci::ThinkerOf(
-        decoder::Player::Random({}, 1, {.precision = precision, .threads = 0, .num_heads = {}}));
+  Engine engine([&](const nn::NetworkOptions&) {
+    return uci::ThinkerOf(decoder::Player::Random({}, 1, {.precision = precision}));
   });
   engine.Say("isready");
   engine.AwaitReady();

@@ -46,7 +46,8 @@ bool Safe(const Json& row, const std::string& key) {
 }
 
 Player& Tiny() {
-  static const auto player = Player::Load(testing::GoldenPath("decoder/tiny.pt"), {.threads = 2});
+  static const auto player =
+      Player::Load({.path = testing::GoldenPath("decoder/tiny.pt"), .threads = 2});
   return *player;
 }
 
@@ -121,7 +122,7 @@ void ExpectNear(const float* found, const std::vector<float>& expected, const st
 
 TEST(GoldenDecoderPlayTest, HiddenStatesOfBothStreams) {
   const WeightsFile file = ReadWeightsFile(testing::GoldenPath("decoder/tiny.pt"));
-  Model model(file.weights, file.config, "tiny.pt", {.threads = 2});
+  Model model(file.weights, file.config, {.threads = 2});
   const Json cases =
       Json::parse(std::ifstream(testing::GoldenPath("decoder/forward/forward.json")));
   EXPECT_FALSE(cases.empty());
@@ -293,7 +294,7 @@ TEST(GoldenDecoderPlayTest, LoadsSafetensorsAlike) {
   const testing::TempFolder folder;
   const std::string path = folder.File("tiny.safetensors");
   io::ConvertPtToSafetensors(testing::GoldenPath("decoder/tiny.pt"), path);
-  const auto player = Player::Load(path, {.threads = 1});
+  const auto player = Player::Load({.path = path, .threads = 1});
   const std::vector<Json> rows = Rows("think.jsonl");
   const chess::Board board = BoardAt(rows.front()["fen"]);
   EXPECT_EQ(player->Think(board).tokens, Tiny().Think(board).tokens);

@@ -82,7 +82,7 @@ TEST(GoldenPolicyNet, Logits) {
   const torch::NoGradGuard no_grad;
   ASSERT_FALSE(AllModels().empty());
   for (const std::string& folder : AllModels()) {
-    const NetConfig config = *ConfigOf(folder);
+    const NetConfig config = ConfigOf(io::ReadModel(folder));
     const Tensor expected = Array(folder + "/logits.npy");
     for (const char* file : {"model.safetensors", "state_dict.pt"}) {
       const PolicyNet net = MakeNet(config);
@@ -104,7 +104,7 @@ TEST(GoldenPolicyNet, RuntimeWithoutTorch) {
     const Tensor expected = Array(folder + "/logits.npy");
     const std::vector<PackedPosition> positions = Positions();
     for (int threads : {1, 3}) {
-      Model model(folder, {.threads = threads});
+      Model model(io::ReadModel(folder), {.threads = threads});
       Tensor logits =
           torch::zeros({static_cast<int64_t>(positions.size()), model.config().num_moves});
       model.Answer(positions, logits.data_ptr<float>());
@@ -138,7 +138,7 @@ TEST(GoldenPolicyNet, RuntimeOfAnyWindow) {
       for (Tensor& parameter : net->parameters()) parameter.add_(parameter.sin(), 0.3);
       WriteFileAtomically(folder.path() + "/config.json", FieldsOf(config).ToTree().dump());
       io::WriteSafetensors(folder.path() + "/model.safetensors", {learn::WeightsOf(*net)});
-      Model model(folder.path(), {.threads = 2});
+      Model model(io::ReadModel(folder.path()), {.threads = 2});
       Tensor logits = torch::zeros({static_cast<int64_t>(positions.size()), config.num_moves});
       model.Answer(positions, logits.data_ptr<float>());
       EXPECT_LT(Difference(logits, net->Logits(Inputs(config), Form::kPlain)), kTolerance)
@@ -149,7 +149,7 @@ TEST(GoldenPolicyNet, RuntimeOfAnyWindow) {
 
 // Four steps of AdamW on the recorded batch, in both forms and with labels written out or not.
 void ExpectSteps(const std::string& folder, Form form, bool dense) {
-  const NetConfig config = *ConfigOf(folder);
+  const NetConfig config = ConfigOf(io::ReadModel(folder));
   const Json golden = Json::parse(ReadWhole(folder + "/training.json"));
   const Tensor labels = Array(Models("soft_targets_T50.npy"));
   const Tensor inputs = Inputs(config);
@@ -208,7 +208,7 @@ TEST(GoldenPolicyNet, CheckpointBundle) {
     const std::string path = folder + "/checkpoint_bundle.pt";
     if (!fs::exists(path)) continue;
     ++bundles;
-    const NetConfig config = *ConfigOf(path);
+    const NetConfig config = ConfigOf(io::ReadModel(path));
     const PolicyNet net = MakeNet(config);
     LoadWeightsInto(*net, path);
     EXPECT_LT(Difference(net->Logits(Inputs(config)), Array(folder + "/logits_after_4_steps.npy")),
@@ -223,7 +223,7 @@ TEST(GoldenPolicyNet, LegalDistribution) {
   for (const std::string& folder : AllModels()) {
     const std::string path = folder + "/legal_distribution.json";
     if (!fs::exists(path)) continue;
-    Player player(folder, {.threads = 2});
+    Player player({.path = folder, .threads = 2});
     for (const Json& item : Json::parse(ReadWhole(path))) {
       const chess::Board board = *chess::ParseFen(item["fen"].get<std::string>());
       std::map<std::string, double> ours;

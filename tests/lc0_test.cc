@@ -123,7 +123,7 @@ TEST(Lc0Test, NetworksAnswerAsLc0Does) {
   for (const std::string name : {"maia-1500", "maia-1900"}) {
     const std::string net = DataPath("maia/" + name + ".pb.gz");
     SKIP_WITHOUT(net);
-    Lc0Network network(net, {.threads = 2});
+    Lc0Network network({.network = {.path = net, .threads = 2}});
     CompareOutputs(network, DataPath("maia/lc0_raw_" + name + ".jsonl"));
   }
 }
@@ -132,8 +132,8 @@ TEST(Lc0Test, NetworksAnswerAsLc0Does) {
 TEST(Lc0Test, Int8AgreesWithF32) {
   const std::string net = DataPath("maia/maia-1500.pb.gz");
   SKIP_WITHOUT(net);
-  Lc0Network exact(net, {.threads = 2});
-  Lc0Network rough(net, {.precision = nn::Precision::kInt8, .threads = 2});
+  Lc0Network exact({.network = {.path = net, .threads = 2}});
+  Lc0Network rough({.network = {.path = net, .precision = nn::Precision::kInt8, .threads = 2}});
   JsonLines lines(DataPath("maia/lc0_raw_maia-1500.jsonl"));
   int positions = 0;
   int same_top = 0;
@@ -216,7 +216,7 @@ Distance CompareSearches(const std::string& options_name, Evaluator& network,
 TEST(Lc0Test, SearchesAsLc0DoesWithPlainOptions) {
   const std::string net = DataPath("maia/maia-1500.pb.gz");
   SKIP_WITHOUT(net);
-  Lc0Network network(net, {.threads = 2, .lc0_rounding = true});
+  Lc0Network network({.network = {.path = net, .threads = 2}, .lc0_rounding = true});
   const Distance distance = CompareSearches(
       "plain", network, {.cpuct_factor = 0, .two_fold_draws = false, .certainty = false});
   ASSERT_GT(distance.lines, 0);
@@ -232,7 +232,8 @@ TEST(Lc0Test, SearchesAsLc0DoesWithPlainOptions) {
 TEST(Lc0Test, SearchesMuchAsLc0DoesWithItsDefaults) {
   const std::string net = DataPath("maia/maia-1500.pb.gz");
   SKIP_WITHOUT(net);
-  Lc0Network network(net, {.threads = 2, .policy_temperature = 1.359, .lc0_rounding = true});
+  Lc0Network network(
+      {.network = {.path = net, .threads = 2}, .policy_temperature = 1.359, .lc0_rounding = true});
   const Distance distance = CompareSearches("default", network, {});
   ASSERT_GT(distance.lines, 0);
   const double mean = distance.variation / distance.lines;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
+#include "io/weights/model_file.h"
 #include "io/weights/safetensors.h"
 #include "io/weights/torch_file.h"
 #include "students/decoder/data/migrate.h"
@@ -57,16 +58,12 @@ Value Rewrapped(const Value& root, const io::StateDict& weights, bool changed) {
 }
 
 int Run(const MigrateOptions& options, const Context& context) {
-  const bool from_safetensors = IsSafetensors(options.in);
-  const Value root = from_safetensors ? Value() : io::ReadPt(options.in);
-  const io::StateDict weights =
-      from_safetensors ? io::StateDict(io::ReadSafetensors(options.in).tensors, options.in)
-                       : io::StateDict::From(root, options.in);
-  const decoder::Migration migration = decoder::MigrateStateDict(weights, options.in);
+  const io::ModelFile file = io::ReadModel(options.in);
+  const decoder::Migration migration = decoder::MigrateStateDict(file.weights, file.place);
   if (IsSafetensors(options.out)) {
     io::WriteSafetensors(options.out, {.tensors = migration.weights.tensors()});
   } else {
-    io::WritePt(options.out, Rewrapped(root, migration.weights, !migration.changes.empty()));
+    io::WritePt(options.out, Rewrapped(file.root, migration.weights, !migration.changes.empty()));
   }
   if (context.json) {
     PrintJson({{"in", options.in}, {"out", options.out}, {"changes", migration.changes}});

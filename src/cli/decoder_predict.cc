@@ -15,6 +15,7 @@
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
 #include "games/chess/san.h"
+#include "students/decoder/play/player.h"
 
 namespace kibitz::cli {
 namespace {
@@ -25,7 +26,7 @@ using decoder::Prediction;
 using Json = nlohmann::ordered_json;
 
 struct Options {
-  PlayerInput player;
+  nn::NetworkOptions network;
   FenInput position = {.for_decoder = true};
   std::string moves;
   double temperature = 0;
@@ -37,7 +38,7 @@ struct Options {
 };
 
 Fields FieldsOf(Options& options) {
-  Fields fields = FieldsOf(options.player);
+  Fields fields = ModelFields(options.network);
   fields.AddAll(FieldsOf(options.position));
   AddMoves(fields, options.moves,
            "moves played from the position, in UCI or SAN; the network reads the whole game");
@@ -150,7 +151,7 @@ int PredictGame(decoder::Player& player, const Options& options, const Context& 
 }
 
 int Run(const Options& options, const Context& context) {
-  const auto player = LoadPlayer(options.player);
+  const auto player = decoder::Player::Load(options.network);
   if (!options.moves.empty()) {
     if (!options.position.fens.empty()) {
       throw Error::Usage("--moves needs one position, not --fens");

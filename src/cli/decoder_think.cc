@@ -14,6 +14,7 @@
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
 #include "games/chess/san.h"
+#include "students/decoder/play/player.h"
 
 namespace kibitz::cli {
 namespace {
@@ -26,7 +27,7 @@ using decoder::Variation;
 using Json = nlohmann::ordered_json;
 
 struct Options {
-  PlayerInput player;
+  nn::NetworkOptions network;
   FenInput position = {.for_decoder = true};
   decoder::ThinkOptions think;
   bool no_draft = false;
@@ -36,7 +37,7 @@ struct Options {
 
 Fields FieldsOf(Options& options) {
   decoder::ThinkOptions& think = options.think;
-  Fields fields = FieldsOf(options.player);
+  Fields fields = ModelFields(options.network);
   fields.AddAll(FieldsOf(options.position));
   fields.Add("thinking_temperature", think.thinking_temperature,
              "sampling temperature of moves in variations; 0: the most likely",
@@ -261,7 +262,7 @@ void Teller::TellEnd(const Thought& thought) const {
 
 int Run(const Options& given, const Context& context) {
   Options options = given;
-  const auto player = LoadPlayer(options.player);
+  const auto player = decoder::Player::Load(options.network);
   const StopOnInterrupt interrupt;
   options.think.draft = !options.no_draft;
   options.think.stop = interrupt.token();

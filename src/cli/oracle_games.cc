@@ -56,7 +56,7 @@ std::unique_ptr<oracles::Teacher> OpenSecond(const GamesOptions& options) {
     return nullptr;
   }
   TeacherInput input = options.teacher;
-  input.search.net = options.net2;
+  input.search.network.path = options.net2;
   input.engine = options.engine2;
   input.engine_option = options.engine2_option;
   if (options.engine2_nodes) {

@@ -147,14 +147,14 @@ oracles::GameSoFar GameOf(const Options& options) {
 }
 
 std::unique_ptr<oracles::Evaluator> OpenEvaluator(const Options& options) {
-  if (options.engine.empty() == options.search.net.empty()) {
+  if (options.engine.empty() == options.search.network.path.empty()) {
     throw Error::Usage("give either --net FILE or --engine CMD to evaluate positions");
   }
   if (options.engine.empty()) return LoadEvaluator(options.search);
   TeacherInput input{.engine = options.engine,
                      .engine_option = options.engine_option,
                      .session = {.nodes = options.engine_nodes, .multipv = options.multipv},
-                     .engines = options.search.threads};
+                     .engines = options.search.network.threads};
   const int batch = WorkersOf(input);
   return std::make_unique<oracles::TeacherEvaluator>(OpenTeacher(input), batch);
 }

@@ -6,23 +6,12 @@
 
 namespace kibitz::cli {
 
-Fields FieldsOf(PlayerInput& input) {
+Fields ModelFields(nn::NetworkOptions& options, const ModelRules& rules) {
   Fields fields;
-  fields.Add("model", input.model, "checkpoint, .pt or .safetensors",
-             {.required = input.model_required, .metavar = "FILE"});
-  fields.AddChoice("precision", input.precision, "precision of weights and matrix products",
-                   {{"f32", nn::Precision::kF32}, {"int8", nn::Precision::kInt8}});
-  fields.Add("threads", input.threads, "threads; 0: one for each core", {.min = 0, .max = 1024});
-  fields.Add("num_heads", input.num_heads,
-             "attention heads, for a file of bare weights that does not tell",
-             {.min = 1, .max = 1024});
+  fields.Add("model", options.path, "checkpoint, .pt or .safetensors, or a model folder",
+             {.required = rules.required, .metavar = "PATH"});
+  fields.AddAll(FieldsOf(options));
   return fields;
-}
-
-std::unique_ptr<decoder::Player> LoadPlayer(const PlayerInput& input) {
-  decoder::PlayerOptions options = {.precision = input.precision, .threads = input.threads};
-  if (input.num_heads) options.num_heads = static_cast<int>(*input.num_heads);
-  return decoder::Player::Load(input.model, options);
 }
 
 StopOnInterrupt::StopOnInterrupt()

@@ -1,30 +1,24 @@
-// The network a command plays with: which file, how it is computed. Every command that plays takes
-// it this way.
+// What commands that run a decoder share: the flags of its network, and Ctrl-C as a stop.
+//
+//   Fields fields = ModelFields(options.network);
+//   const auto player = decoder::Player::Load(options.network);
+//   const StopOnInterrupt interrupt;
+//   player->Think(board, {.stop = interrupt.token()});
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <stop_token>
-#include <string>
 #include <thread>
 
 #include "base/options.h"
-#include "students/decoder/play/player.h"
+#include "nn/kernels/network_options.h"
 
 namespace kibitz::cli {
 
-struct PlayerInput {
-  std::string model = {};
-  nn::Precision precision = nn::Precision::kF32;
-  int threads = 0;
-  std::optional<int64_t> num_heads = {};
-  bool model_required = true;  // Set by the command, not by the user.
+// --model and the other options of a network.
+struct ModelRules {
+  bool required = true;
 };
-
-Fields FieldsOf(PlayerInput& input);
-
-// Throws Error.
-std::unique_ptr<decoder::Player> LoadPlayer(const PlayerInput& input);
+Fields ModelFields(nn::NetworkOptions& options, const ModelRules& rules = {});
 
 // While it lives, Ctrl-C requests a stop.
 class StopOnInterrupt {

@@ -15,19 +15,19 @@ using policy::EvaluationPart;
 using Json = nlohmann::ordered_json;
 
 struct Options {
-  std::string model;
+  nn::NetworkOptions network;
   std::string data;
   policy::EvaluateOptions evaluate;
-  policy::ModelOptions runtime;
 };
 
 Fields FieldsOf(Options& options) {
   Fields fields;
-  fields.Add("model", options.model, "network: a folder, a .pt or a .safetensors",
+  fields.Add("model", options.network.path, "model folder, .pt or .safetensors",
              {.required = true, .metavar = "PATH"});
   fields.Add("data", options.data, "folder of the data set", {.required = true, .metavar = "DIR"});
   fields.AddAll(FieldsOf(options.evaluate));
-  fields.Add("threads", options.runtime.threads, "0: one for each core", {.min = 0, .max = 1024});
+  fields.Add("threads", options.network.threads, "threads; 0: one for each core",
+             {.min = 0, .max = 1024});
   return fields;
 }
 
@@ -61,11 +61,11 @@ void Print(const std::string& name, const EvaluationPart& part) {
 
 int Run(const Options& options, const Context& context) {
   const policy::Dataset data = policy::Dataset::Open(options.data);
-  policy::Player player(options.model, options.runtime);
+  policy::Player player(options.network);
   const Evaluation result = Evaluate(player, data, options.evaluate);
   const std::string split(NameOf(options.evaluate.split));
   if (context.json) {
-    Json json = {{"model", options.model}, {"data", options.data}, {"split", split}};
+    Json json = {{"model", options.network.path}, {"data", options.data}, {"split", split}};
     json.update(ToJson(result.all));
     json["deep"] = ToJson(result.deep);
     json["deep"]["min_depth"] = options.evaluate.deep_min_depth;

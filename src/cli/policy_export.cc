@@ -3,13 +3,11 @@
 #include <filesystem>
 #include <string>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
-#include "io/weights/safetensors.h"
-#include "io/weights/state_dict.h"
-#include "io/weights/torch_file.h"
+#include "cli/model_export.h"
+#include "io/weights/model_file.h"
 #include "students/policy/data/export.h"
 #include "students/policy/data/net_config.h"
 
@@ -40,38 +38,28 @@ Fields FieldsOf(Options& options) {
   return fields;
 }
 
-int ExportModel(const Options& options, const Context& context) {
-  std::optional<policy::NetConfig> config = policy::ConfigOf(options.model);
-  if (!config) {
-    throw Error("{}: holds no config; expected a checkpoint of 'kibitz policy train'",
-                options.model);
+int ExportCheckpoint(const Options& options, const Context& context) {
+  const io::ModelFile file = io::ReadModel(options.model);
+  policy::NetConfig config = policy::ConfigOf(file);
+  if (config.num_moves != policy::kFullVocabularySize && options.to.vocabulary.empty()) {
+    throw Error::Usage("{} has {} moves, not the full vocabulary's {}; name its own with --vocab",
+                       options.model, config.num_moves, policy::kFullVocabularySize);
   }
-  if (config->num_moves != policy::kFullVocabularySize && options.to.vocabulary.empty()) {
-    throw Error::Usage("{} chooses from {} moves; say which with --vocab", options.model,
-                       config->num_moves);
-  }
-  const io::StateDict weights = io::StateDict::From(io::ReadPt(options.model), options.model);
-  std::filesystem::create_directories(options.out);
-  io::WriteSafetensors(options.out + "/model.safetensors", {.tensors = weights.tensors()});
   if (!options.to.vocabulary.empty()) {
+    std::filesystem::create_directories(options.out);
     policy::Vocabulary::Read(options.to.vocabulary).Write(options.out + "/vocab.npy");
   }
-  WriteFileAtomically(options.out + "/config.json",
-                      policy::FieldsOf(*config).ToTree().dump(2) + "\n");
-  const uint64_t parameters = CountParameters(*config);
-  if (context.json) {
-    PrintJson({{"folder", options.out}, {"parameters", parameters}});
-  } else {
-    fmt::print("{}: {} parameters\n", options.out, parameters);
-  }
-  return 0;
+  return ExportModel({.weights = file.weights,
+                      .config = policy::FieldsOf(config).ToTree(),
+                      .parameters = CountParameters(config)},
+                     options.out, context);
 }
 
 int Run(const Options& options, const Context& context) {
   if (options.data.empty() == options.model.empty()) {
     throw Error::Usage("give either DIR (a data set) or --model FILE");
   }
-  if (!options.model.empty()) return ExportModel(options, context);
+  if (!options.model.empty()) return ExportCheckpoint(options, context);
   const policy::Manifest manifest = Export(options.data, options.out, options.to);
   if (context.json) {
     PrintJson({{"positions", manifest.positions()},

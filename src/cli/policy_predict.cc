@@ -24,19 +24,19 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kBatch = 256;
 
 struct Options {
-  std::string model;
+  nn::NetworkOptions network;
   FenInput position;
   int show = 5;
-  policy::ModelOptions runtime;
 };
 
 Fields FieldsOf(Options& options) {
   Fields fields;
-  fields.Add("model", options.model, "network: a folder, a .pt or a .safetensors",
+  fields.Add("model", options.network.path, "model folder, .pt or .safetensors",
              {.required = true, .metavar = "PATH"});
   fields.AddAll(FieldsOf(options.position));
   fields.Add("show", options.show, "moves to list", {.min = 1, .max = 512});
-  fields.Add("threads", options.runtime.threads, "0: one for each core", {.min = 0, .max = 1024});
+  fields.Add("threads", options.network.threads, "threads; 0: one for each core",
+             {.min = 0, .max = 1024});
   return fields;
 }
 
@@ -72,7 +72,7 @@ void Print(const Board& board, const Prediction& prediction, const Options& opti
 }
 
 int Run(const Options& options, const Context& context) {
-  policy::Player player(options.model, options.runtime);
+  policy::Player player(options.network);
   if (!options.position.fens.empty()) {
     return AnswerInBatches(options.position, kBatch, [&](std::span<const Board> boards) {
       const std::vector<Prediction> predictions = player.PredictAll(boards);

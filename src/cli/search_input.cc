@@ -13,16 +13,16 @@ namespace {
 using oracles::Evaluator;
 
 std::unique_ptr<Evaluator> LoadNet(const SearchInput& input) {
-  if (oracles::IsLc0File(input.net)) {
+  const io::ModelFile file = io::ReadModel(input.network.path);
+  if (file.format == io::ModelFormat::kLc0) {
     return std::make_unique<oracles::Lc0Network>(
-        input.net, oracles::Lc0Options{.precision = input.precision,
-                                       .threads = input.threads,
-                                       .policy_temperature = input.policy_temperature,
-                                       .lc0_rounding = input.lc0_rounding});
+        file, oracles::Lc0Options{.network = input.network,
+                                  .policy_temperature = input.policy_temperature,
+                                  .lc0_rounding = input.lc0_rounding});
   }
   return std::make_unique<decoder::DecoderEvaluator>(
-      decoder::Player::Load(input.net, {.precision = input.precision, .threads = input.threads}),
-      std::filesystem::path(input.net).filename().string(), input.policy_temperature);
+      decoder::Player::Load(file, input.network),
+      std::filesystem::path(file.place).filename().string(), input.policy_temperature);
 }
 
 // An evaluator with the one it remembers for.
@@ -47,11 +47,9 @@ class Remembering : public Evaluator {
 
 Fields FieldsOf(SearchInput& input) {
   Fields fields;
-  fields.Add("net", input.net, "lc0 network (.pb.gz), or a decoder's checkpoint",
+  fields.Add("net", input.network.path, "lc0 network (.pb.gz), or a decoder's checkpoint",
              {.required = input.net_required, .metavar = "FILE"});
-  fields.AddChoice("precision", input.precision, "precision of weights and matrix products",
-                   {{"f32", nn::Precision::kF32}, {"int8", nn::Precision::kInt8}});
-  fields.Add("threads", input.threads, "threads; 0: one for each core", {.min = 0, .max = 1024});
+  fields.AddAll(FieldsOf(input.network));
   fields.Add("cache", input.cache, "entries of the evaluation cache; 0: none",
              {.min = 0, .max = 1e9});
   fields.Add("policy_temperature", input.policy_temperature,

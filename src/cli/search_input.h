@@ -7,17 +7,15 @@
 #include <string>
 
 #include "base/options.h"
-#include "nn/kernels/precision.h"
+#include "nn/kernels/network_options.h"
 #include "oracles/search/evaluator.h"
 #include "oracles/search/search.h"
 
 namespace kibitz::cli {
 
 struct SearchInput {
-  std::string net = {};  // An lc0 network or a decoder's checkpoint.
-  nn::Precision precision = nn::Precision::kF32;
-  int threads = 0;
-  int64_t cache = 100000;  // Positions; 0: none.
+  nn::NetworkOptions network = {};  // An lc0 network or a decoder's checkpoint.
+  int64_t cache = 100000;           // Positions; 0: none.
   double policy_temperature = 1.359;
   bool lc0_rounding = false;
   oracles::TreeOptions tree = {.leaves = 0};  // 0: by LeavesFor.

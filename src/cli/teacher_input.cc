@@ -115,7 +115,7 @@ class NetTeacher : public oracles::Teacher {
   }
   nlohmann::ordered_json OptionsJson() const override {
     nlohmann::ordered_json json = teacher_.OptionsJson();
-    json["precision"] = search_.precision == nn::Precision::kF32 ? "f32" : "int8";
+    json["precision"] = search_.network.precision == nn::Precision::kF32 ? "f32" : "int8";
     json["policy_temperature"] = search_.policy_temperature;
     json["lc0_rounding"] = search_.lc0_rounding;
     return json;
@@ -154,16 +154,16 @@ Fields FieldsOf(TeacherInput& input) {
 
 int WorkersOf(const TeacherInput& input) {
   constexpr int kSearches = 8;  // Together their leaves fill a batch.
-  if (!input.search.net.empty()) return kSearches;
+  if (!input.search.network.path.empty()) return kSearches;
   return input.engines == 0 ? HardwareThreads() : input.engines;
 }
 
 bool HasTeacher(const TeacherInput& input) {
-  return !input.engine.empty() || !input.search.net.empty();
+  return !input.engine.empty() || !input.search.network.path.empty();
 }
 
 std::unique_ptr<oracles::Teacher> OpenTeacher(const TeacherInput& input) {
-  if (!input.search.net.empty()) return std::make_unique<NetTeacher>(input);
+  if (!input.search.network.path.empty()) return std::make_unique<NetTeacher>(input);
   oracles::EngineTeacherOptions options{.command = CommandOf(input.engine),
                                         .limits = LimitsOf(input.session)};
   for (const std::string& text : input.engine_option) options.options.push_back(OptionOf(text));

@@ -29,29 +29,20 @@ bool WriteLine(std::string_view line) {
 }
 
 struct UciOptions {
-  PlayerInput player = {.model_required = false};  // The chess program may name it later.
   uci::EngineOptions engine;
 };
 
 Fields FieldsOf(UciOptions& options) {
-  Fields fields = FieldsOf(options.player);
+  // The chess program may name the model later.
+  Fields fields = ModelFields(options.engine.network, {.required = false});
   fields.AddAll(FieldsOf(options.engine));
   return fields;
-}
-
-uci::EngineOptions EngineOptionsOf(const UciOptions& options) {
-  uci::EngineOptions engine = options.engine;
-  engine.model = options.player.model;
-  engine.precision = options.player.precision;
-  engine.threads = options.player.threads;
-  engine.num_heads = static_cast<int>(options.player.num_heads.value_or(0));
-  return engine;
 }
 
 int Run(const UciOptions& options, const Context&) {
   std::signal(SIGPIPE, SIG_IGN);  // A chess program that has gone is noticed by the write.
   uci::LineInput input(STDIN_FILENO, STDOUT_FILENO);
-  uci::Engine engine(EngineOptionsOf(options), uci::LoadDecoder, WriteLine);
+  uci::Engine engine(options.engine, uci::LoadDecoder, WriteLine);
   while (auto line = input.Next()) {
     if (!engine.Handle(*line)) break;
   }

@@ -138,7 +138,7 @@ class Conversation {
  public:
   explicit Conversation(const Behaviour& behaviour = {})
       : Conversation(
-            [behaviour, this](const ModelChoice&) -> std::unique_ptr<Thinker> {
+            [behaviour, this](const nn::NetworkOptions&) -> std::unique_ptr<Thinker> {
               ++loads_;
               std::this_thread::sleep_for(behaviour.loading);
               if (behaviour.no_model) throw Error("no.pt: cannot be read");
@@ -576,8 +576,8 @@ TEST(EngineTest, BearsAnyLines) {
 
 TEST(EngineTest, BearsAnyLinesWithARealNetwork) {
   EngineOptions options;
-  options.model = testing::GoldenPath("decoder/tiny.pt");
-  options.threads = 1;
+  options.network.path = testing::GoldenPath("decoder/tiny.pt");
+  options.network.threads = 1;
   Conversation talk(LoadDecoder, options);
   talk.Say("isready");
   ASSERT_EQ(talk.Await(""), "readyok");

@@ -82,13 +82,13 @@ Entry Combo(std::string name, Enum& value,
 // Every option, bound to `options`.
 std::vector<Entry> Entries(EngineOptions& options) {
   std::vector<Entry> entries;
-  entries.push_back(
-      {"Model",
-       fmt::format("type string default {}", options.model.empty() ? "<empty>" : options.model),
-       [&options](const std::string& text) -> std::string {
-         options.model = text == "<empty>" ? "" : text;
-         return "";
-       }});
+  entries.push_back({"Model",
+                     fmt::format("type string default {}",
+                                 options.network.path.empty() ? "<empty>" : options.network.path),
+                     [&options](const std::string& text) -> std::string {
+                       options.network.path = text == "<empty>" ? "" : text;
+                       return "";
+                     }});
   entries.push_back(Combo("Mode", options.mode, Modes()));
   // UCI has no type for fractions.
   entries.push_back({"Temperature", fmt::format("type string default {}", options.temperature),
@@ -103,14 +103,14 @@ std::vector<Entry> Entries(EngineOptions& options) {
                      }});
   entries.push_back(Spin("MaxVariations", options.max_variations, 0, kMaxVariations));
   entries.push_back(Spin("MaxDepth", options.max_depth, 0, kMaxDepth));
-  entries.push_back(Combo("Precision", options.precision, Precisions()));
-  entries.push_back(Spin("Threads", options.threads, 1, kMaxThreads));
+  entries.push_back(Combo("Precision", options.network.precision, Precisions()));
+  entries.push_back(Spin("Threads", options.network.threads, 1, kMaxThreads));
   entries.push_back(Spin("MultiPV", options.multipv, 1, 500));
   entries.push_back(Check("UCI_ShowWDL", options.show_wdl));
   entries.push_back(Check("Ponder", options.ponder));
   entries.push_back(Spin("Move Overhead", options.move_overhead, 0, 10000));
   entries.push_back(Spin("Seed", options.seed, 0, 1'000'000'000));
-  entries.push_back(Spin("NumHeads", options.num_heads, 0, kMaxHeads));
+  entries.push_back(Spin("NumHeads", options.network.num_heads, 0, kMaxHeads));
   entries.push_back(Spin("Hash", options.hash, 1, 1 << 25));
   return entries;
 }
@@ -134,7 +134,7 @@ Fields FieldsOf(EngineOptions& options) {
 
 std::vector<std::string> OptionLines(const EngineOptions& options) {
   EngineOptions shown = options;
-  if (shown.threads == 0) shown.threads = HardwareThreads();
+  if (shown.network.threads == 0) shown.network.threads = HardwareThreads();
   std::vector<std::string> lines;
   for (const Entry& entry : Entries(shown)) {
     lines.push_back(fmt::format("option name {} {}", entry.name, entry.declaration));

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/options.h"
-#include "nn/kernels/precision.h"
+#include "nn/kernels/network_options.h"
 
 namespace kibitz::uci {
 
@@ -21,15 +21,12 @@ enum class Mode : uint8_t {
 };
 
 struct EngineOptions {
-  std::string model;
+  nn::NetworkOptions network = {};
   Mode mode = Mode::kThink;
   double temperature = 0;  // Of the move played; 0: the most likely one.
   int max_variations = 0;  // 0: as many as the network wants.
   int max_depth = 0;       // Moves of a variation; 0 likewise.
-  nn::Precision precision = nn::Precision::kF32;
-  int threads = 0;    // 0: one for each core.
-  int num_heads = 0;  // Attention heads, for files that do not tell; 0: they do.
-  int multipv = 1;    // Lines shown.
+  int multipv = 1;         // Lines shown.
   bool show_wdl = false;
   int move_overhead = 30;  // Milliseconds kept back from the clock for each move.
   int64_t seed = 0;        // Of the draws at a temperature.

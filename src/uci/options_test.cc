@@ -11,9 +11,9 @@ using ::testing::HasSubstr;
 
 TEST(UciOptionsTest, DeclaresThemWithTheirPresentValues) {
   EngineOptions options;
-  options.model = "a b.pt";
+  options.network.path = "a b.pt";
   options.temperature = 0.5;
-  options.threads = 3;
+  options.network.threads = 3;
   const auto lines = OptionLines(options);
   for (const char* expected : {"option name Model type string default a b.pt",
                                "option name Mode type combo default think var think var instinct",
@@ -37,7 +37,7 @@ TEST(UciOptionsTest, SetsAndRefuses) {
   EXPECT_EQ(SetOption(options, "mode", "Instinct"), "");
   EXPECT_EQ(options.mode, Mode::kInstinct);
   EXPECT_EQ(SetOption(options, "PRECISION", "int8"), "");
-  EXPECT_EQ(options.precision, nn::Precision::kInt8);
+  EXPECT_EQ(options.network.precision, nn::Precision::kInt8);
   EXPECT_EQ(SetOption(options, "UCI_ShowWDL", "true"), "");
   EXPECT_TRUE(options.show_wdl);
   EXPECT_EQ(SetOption(options, "Temperature", "0.25"), "");
@@ -45,7 +45,7 @@ TEST(UciOptionsTest, SetsAndRefuses) {
   EXPECT_EQ(SetOption(options, "Move Overhead", "100"), "");
   EXPECT_EQ(options.move_overhead, 100);
   EXPECT_EQ(SetOption(options, "Model", "<empty>"), "");
-  EXPECT_EQ(options.model, "");
+  EXPECT_EQ(options.network.path, "");
   EXPECT_EQ(SetOption(options, "Hash", "1024"), "");
 
   EXPECT_THAT(SetOption(options, "Mode", "guess"), HasSubstr("expected think or instinct"));

@@ -20,9 +20,10 @@ using decoder::Thought;
 using std::chrono::milliseconds;
 
 // The number of threads is put in: a program that sets the default must not make it load again.
-ModelChoice ChoiceOf(const EngineOptions& options) {
-  const int threads = options.threads > 0 ? options.threads : HardwareThreads();
-  return {options.model, options.precision, threads, options.num_heads};
+nn::NetworkOptions NetworkOf(const EngineOptions& options) {
+  nn::NetworkOptions network = options.network;
+  if (network.threads == 0) network.threads = HardwareThreads();
+  return network;
 }
 
 // When nothing is known: any allowed move.
@@ -83,7 +84,7 @@ void Searcher::Go(SearchRequest request) {
   search->pondering = search->request.go.ponder;
   if (!search->pondering) SetBudget(*search, search->start);
   open_.push_back(search);
-  Enqueue({search, ChoiceOf(search->request.options)});
+  Enqueue({search, NetworkOf(search->request.options)});
 }
 
 void Searcher::Stop() {
@@ -100,11 +101,11 @@ void Searcher::PonderHit() {
 }
 
 void Searcher::Ready(const EngineOptions& options) {
-  const ModelChoice choice = ChoiceOf(options);
+  const nn::NetworkOptions network = NetworkOf(options);
   {
     const std::lock_guard lock(mutex_);
-    if (open_.empty() && loaded_ != choice) {
-      Enqueue({nullptr, choice});
+    if (open_.empty() && loaded_ != network) {
+      Enqueue({nullptr, network});
       return;
     }
   }
@@ -211,30 +212,30 @@ void Searcher::Work() {
     if (job.search != nullptr) {
       Run(*job.search);
     } else {
-      LoadForReady(job.choice);
+      LoadForReady(job.network);
     }
   }
 }
 
-void Searcher::LoadForReady(const ModelChoice& choice) {
+void Searcher::LoadForReady(const nn::NetworkOptions& network) {
   try {
-    Loaded(choice);
+    Loaded(network);
   } catch (const std::exception& error) {
     output_.Remark(error.what());
   }
   output_.Say("readyok");
 }
 
-Thinker& Searcher::Loaded(const ModelChoice& choice) {
+Thinker& Searcher::Loaded(const nn::NetworkOptions& network) {
   {
     const std::lock_guard lock(mutex_);
-    if (loaded_ == choice) return *thinker_;
+    if (loaded_ == network) return *thinker_;
     loaded_.reset();
   }
   thinker_.reset();  // Two may not fit into memory.
-  thinker_ = load_(choice);
+  thinker_ = load_(network);
   const std::lock_guard lock(mutex_);
-  loaded_ = choice;
+  loaded_ = network;
   return *thinker_;
 }
 
@@ -245,7 +246,7 @@ void Searcher::Run(Search& search) {
     if (!chess::HasLegalMove(board)) {
       output_.Say(board.InCheck() ? "info depth 0 score mate 0" : "info depth 0 score cp 0");
     } else if (IsWanted(search)) {
-      Thinker& thinker = Loaded(ChoiceOf(search.request.options));
+      Thinker& thinker = Loaded(NetworkOf(search.request.options));
       const bool instinct = search.request.options.mode == Mode::kInstinct;
       if (BeginThinking(search)) {
         lines = instinct ? Predict(thinker, search) : Think(thinker, search);

@@ -79,14 +79,14 @@ class Searcher {
   // A search, or without one the loading of a network.
   struct Job {
     std::shared_ptr<Search> search;
-    ModelChoice choice;
+    nn::NetworkOptions network;
   };
 
   // On the worker's thread.
   void Work();
   void Run(Search& search);
-  Thinker& Loaded(const ModelChoice& choice);
-  void LoadForReady(const ModelChoice& choice);
+  Thinker& Loaded(const nn::NetworkOptions& network);
+  void LoadForReady(const nn::NetworkOptions& network);
   // The candidates, that to play first; none when the network was cut off before it saw anything.
   std::vector<Line> Think(Thinker& thinker, Search& search);
   std::vector<Line> Predict(Thinker& thinker, Search& search);
@@ -120,7 +120,7 @@ class Searcher {
   std::condition_variable alarm_change_;
   std::deque<Job> jobs_;
   std::deque<std::shared_ptr<Search>> open_;  // Not answered yet, oldest first.
-  std::optional<ModelChoice> loaded_;
+  std::optional<nn::NetworkOptions> loaded_;
   std::optional<Clock::time_point> alarm_;
   bool working_ = false;
   bool closing_ = false;

@@ -28,13 +28,11 @@ std::unique_ptr<Thinker> ThinkerOf(std::unique_ptr<decoder::Player> player) {
   return std::make_unique<DecoderThinker>(std::move(player));
 }
 
-std::unique_ptr<Thinker> LoadDecoder(const ModelChoice& choice) {
-  if (choice.path.empty()) {
+std::unique_ptr<Thinker> LoadDecoder(const nn::NetworkOptions& options) {
+  if (options.path.empty()) {
     throw Error("there is no model: give --model FILE or set the option Model");
   }
-  decoder::PlayerOptions options{.precision = choice.precision, .threads = choice.threads};
-  if (choice.num_heads > 0) options.num_heads = choice.num_heads;
-  return ThinkerOf(decoder::Player::Load(choice.path, options));
+  return ThinkerOf(decoder::Player::Load(options));
 }
 
 }  // namespace kibitz::uci

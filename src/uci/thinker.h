@@ -7,7 +7,7 @@
 #include <string>
 
 #include "games/chess/board.h"
-#include "nn/kernels/precision.h"
+#include "nn/kernels/network_options.h"
 #include "students/decoder/play/thought.h"
 
 namespace kibitz::decoder {
@@ -26,20 +26,10 @@ class Thinker {
                                  const decoder::ThoughtListener& listener) = 0;
 };
 
-// Which network, and how it is held.
-struct ModelChoice {
-  std::string path;
-  nn::Precision precision = nn::Precision::kF32;
-  int threads = 0;
-  int num_heads = 0;  // 0: the file tells.
-
-  bool operator==(const ModelChoice&) const = default;
-};
-
-using LoadThinker = std::function<std::unique_ptr<Thinker>(const ModelChoice&)>;
+using LoadThinker = std::function<std::unique_ptr<Thinker>(const nn::NetworkOptions&)>;
 
 // A decoder that is at hand, and that of a checkpoint; the latter throws Error.
 std::unique_ptr<Thinker> ThinkerOf(std::unique_ptr<decoder::Player> player);
-std::unique_ptr<Thinker> LoadDecoder(const ModelChoice& choice);
+std::unique_ptr<Thinker> LoadDecoder(const nn::NetworkOptions& options);
 
 }  // namespace kibitz::uci

@@ -47,17 +47,21 @@ void QuickSoftmax(std::span<float> logits, double temperature) {
 
 }  // namespace
 
-Lc0Network::Lc0Network(const std::string& path, const Lc0Options& options)
-    : Lc0Network(path, ReadLc0File(path), options) {}
+Lc0Network::Lc0Network(const Lc0Options& options)
+    : Lc0Network(io::ReadModel(options.network.path), options) {}
 
-Lc0Network::Lc0Network(const std::string& path, const Lc0File& file, const Lc0Options& options)
+Lc0Network::Lc0Network(const io::ModelFile& file, const Lc0Options& options)
+    : Lc0Network(file.place, Lc0WeightsOf(file), options) {}
+
+Lc0Network::Lc0Network(const std::string& place, const Lc0Weights& weights,
+                       const Lc0Options& options)
     : options_(options),
-      name_(fmt::format("{} ({})", std::filesystem::path(path).filename().string(),
-                        DescriptionOf(file))),
-      value_head_(file.value_head),
-      planes_policy_(file.weights.policy_planes.has_value()),
-      net_(file.weights, options.precision),
-      team_(options.threads) {}
+      name_(fmt::format("{} ({})", std::filesystem::path(place).filename().string(),
+                        DescriptionOf(weights))),
+      value_head_(weights.value_head),
+      planes_policy_(weights.residual.policy_planes.has_value()),
+      net_(weights.residual, options.network.precision),
+      team_(options.network.threads) {}
 
 int Lc0Network::batch() const { return 32 * team_.size(); }
 

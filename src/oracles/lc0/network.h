@@ -1,6 +1,6 @@
 // An lc0 network as an evaluator: planes in, priors of the legal moves and win, draw, loss out.
 //
-//   Lc0Network net("maia-1500.pb.gz", {.threads = 2});
+//   Lc0Network net({.network = {.path = "maia-1500.pb.gz", .threads = 2}});
 //   net.Evaluate(questions, answers);
 #pragma once
 
@@ -11,16 +11,15 @@
 #include <vector>
 
 #include "nn/conv/residual_net.h"
-#include "nn/kernels/precision.h"
+#include "nn/kernels/network_options.h"
 #include "nn/kernels/team.h"
-#include "oracles/lc0/weights_file.h"
+#include "oracles/lc0/residual_weights.h"
 #include "oracles/search/evaluator.h"
 
 namespace kibitz::oracles {
 
 struct Lc0Options {
-  nn::Precision precision = nn::Precision::kF32;
-  int threads = 0;                // 0: one for each core.
+  nn::NetworkOptions network = {};
   double policy_temperature = 1;  // Priors are a softmax of logits divided by this.
   // Priors as lc0 computes them, with its quick exponential and rounded to 11 bits: for the same
   // searches visit for visit. Else exact.
@@ -37,8 +36,9 @@ struct Lc0Output {
 
 class Lc0Network : public Evaluator {
  public:
-  // Throws Error.
-  explicit Lc0Network(const std::string& path, const Lc0Options& options = {});
+  // Of the file at options.network.path, or of one that was read before. Throws Error.
+  explicit Lc0Network(const Lc0Options& options);
+  Lc0Network(const io::ModelFile& file, const Lc0Options& options);
 
   void Evaluate(std::span<const Question> questions, std::span<Evaluation> answers) override;
   int batch() const override;
@@ -47,7 +47,7 @@ class Lc0Network : public Evaluator {
   std::vector<Lc0Output> Run(std::span<const Question> questions);
 
  private:
-  Lc0Network(const std::string& path, const Lc0File& file, const Lc0Options& options);
+  Lc0Network(const std::string& place, const Lc0Weights& weights, const Lc0Options& options);
 
   Lc0Options options_;
   std::string name_;

@@ -10,7 +10,8 @@
 
 #include "base/random.h"
 #include "games/chess/movegen.h"
-#include "oracles/lc0/weights_file.h"
+#include "io/weights/lc0_file.h"
+#include "oracles/lc0/residual_weights.h"
 #include "tests/support/lc0_file.h"
 #include "tests/support/test_data.h"
 
@@ -26,18 +27,19 @@ std::string RefusalOf(const Lc0Spec& spec) {
   const TempFolder folder;
   const std::string path = folder.File("net.pb");
   kibitz::testing::WriteLc0File(path, spec);
-  return MessageOf([&] { ReadLc0File(path); });
+  return MessageOf([&] { Lc0WeightsOf(io::ReadModel(path)); });
 }
 
-Lc0File ReadSpec(const Lc0Spec& spec) {
+Lc0Weights ReadSpec(const Lc0Spec& spec) {
   const TempFolder folder;
   const std::string path = folder.File("net.pb");
   kibitz::testing::WriteLc0File(path, spec);
-  EXPECT_TRUE(IsLc0File(path));
-  return ReadLc0File(path);
+  const io::ModelFile file = io::ReadModel(path);
+  EXPECT_EQ(file.format, io::ModelFormat::kLc0);
+  return Lc0WeightsOf(file);
 }
 
-TEST(Lc0FileTest, ReadsEveryKindOfResidualNetwork) {
+TEST(Lc0WeightsTest, ReadsEveryKindOfResidualNetwork) {
   EXPECT_EQ(DescriptionOf(ReadSpec({})),
             "2 blocks of 8 filters with squeeze-and-excitation, convolutional policy, WDL");
   EXPECT_EQ(DescriptionOf(ReadSpec({.filters = 12,
@@ -50,10 +52,10 @@ TEST(Lc0FileTest, ReadsEveryKindOfResidualNetwork) {
             "2 blocks of 8 filters, convolutional policy, WDL, Mish");
 }
 
-TEST(Lc0FileTest, EncodingsHoldTheSameNumbers) {
-  const auto exact = ReadSpec({.encoding = 4}).weights;
-  const auto linear = ReadSpec({.encoding = 1}).weights;
-  const auto brain = ReadSpec({.encoding = 3}).weights;
+TEST(Lc0WeightsTest, EncodingsHoldTheSameNumbers) {
+  const auto exact = ReadSpec({.encoding = 4}).residual;
+  const auto linear = ReadSpec({.encoding = 1}).residual;
+  const auto brain = ReadSpec({.encoding = 3}).residual;
   ASSERT_EQ(exact.input.weight.size(), 8U * 112 * 9);
   for (size_t i = 0; i < exact.input.weight.size(); ++i) {
     EXPECT_NEAR(linear.input.weight[i], exact.input.weight[i], 1e-5);
@@ -62,7 +64,7 @@ TEST(Lc0FileTest, EncodingsHoldTheSameNumbers) {
   }
 }
 
-TEST(Lc0FileTest, RefusesWhatItCannotRun) {
+TEST(Lc0WeightsTest, RefusesWhatItCannotRun) {
   EXPECT_THAT(RefusalOf({.structure = 6}), HasSubstr("an attention body"));
   EXPECT_THAT(RefusalOf({.structure = 5}), HasSubstr("ONNX"));
   EXPECT_THAT(RefusalOf({.policy = 3}), HasSubstr("policy format 3 (attention)"));
@@ -72,18 +74,18 @@ TEST(Lc0FileTest, RefusesWhatItCannotRun) {
   EXPECT_THAT(RefusalOf({.activation = 2}), HasSubstr("activation 2"));
 }
 
-TEST(Lc0FileTest, TellsWhatIsBroken) {
+TEST(Lc0WeightsTest, TellsWhatIsBroken) {
   const TempFolder folder;
   const std::string path = folder.File("net.pb");
   const std::string whole = kibitz::testing::Lc0Bytes({});
   const auto message = [&](const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
-    return MessageOf([&] { ReadLc0File(path); });
+    return MessageOf([&] { Lc0WeightsOf(io::ReadModel(path)); });
   };
   EXPECT_THAT(message("not a network"), HasSubstr("net.pb"));
   EXPECT_THAT(message(whole.substr(0, whole.size() / 2)), HasSubstr("cut short"));
   EXPECT_THAT(message(whole.substr(0, 40)), HasSubstr("net.pb"));
-  EXPECT_FALSE(IsLc0File("/dev/null"));
+  EXPECT_FALSE(io::IsLc0File("/dev/null"));
   // Any single byte changed: an Error or a network, never a crash.
   Rng rng({.seed = 1, .purpose = Purpose("damage")});
   for (int i = 0; i < 300; ++i) {
@@ -113,8 +115,8 @@ TEST(Lc0NetworkTest, AnswersAreProbabilitiesAndDoNotDependOnTheBatch) {
     for (const bool wdl : {true, false}) {
       const std::string path = folder.File("net.pb");
       kibitz::testing::WriteLc0File(path, {.convolutional_policy = convolutional, .wdl = wdl});
-      Lc0Network one(path, {.threads = 1});
-      Lc0Network two(path, {.threads = 2});
+      Lc0Network one({.network = {.path = path, .threads = 1}});
+      Lc0Network two({.network = {.path = path, .threads = 2}});
       const std::vector<Question> questions = Questions();
       std::vector<Evaluation> all(questions.size());
       two.Evaluate(questions, all);

@@ -1,7 +1,7 @@
 // Monte Carlo tree search with an evaluator: one position, or many at once whose leaves share
 // batches.
 //
-//   Lc0Network net("maia-1500.pb.gz");                 // oracles/lc0/network.h
+//   Lc0Network net({.network = {.path = "maia-1500.pb.gz"}});  // oracles/lc0/network.h
 //   SearchTree tree({.start = board}, {.leaves = 16});
 //   Search(net, tree, {.visits = 800});
 //   chess::Move best = tree.Report().moves.front().move;

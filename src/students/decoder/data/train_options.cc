@@ -106,8 +106,7 @@ TrainOptions Completed(TrainOptions options) {
     const auto was_given = [&](std::string_view key) {
       return std::find(given.begin(), given.end(), key) != given.end();
     };
-    std::optional<int> heads;
-    if (was_given("num_heads")) heads = options.model.num_heads;
+    const int heads = was_given("num_heads") ? options.model.num_heads : 0;
     NetConfig of_weights = ReadWeightsFile(path, heads).config;
     // No weight depends on the longest sequence: pretraining's is shorter.
     of_weights.max_seq_len = was_given("max_seq_len")

@@ -4,70 +4,45 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "io/weights/convert_weights.h"
-#include "io/weights/safetensors.h"
-#include "io/weights/torch_file.h"
-#include "io/weights/value_tree.h"
 #include "students/decoder/data/migrate.h"
 
 namespace kibitz::decoder {
 namespace {
 
-io::Value ReadRoot(const std::string& path) {
-  if (path.ends_with(".safetensors")) return io::Unflatten(io::ReadSafetensors(path), path);
-  return io::ReadPt(path);
-}
-
-int SizeOf(const io::StateDict& weights, const std::string& name, size_t axis,
-           const std::string& path) {
-  const io::Tensor& tensor = weights.Get(name);
-  if (tensor.shape.size() <= axis) {
-    throw Error("{}: {} is {}, expected at least {} axes", path, name, io::ShapeText(tensor.shape),
-                axis + 1);
-  }
-  return static_cast<int>(tensor.shape[axis]);
-}
-
-NetConfig ConfigOf(const io::StateDict& weights, std::optional<int> num_heads,
-                   const std::string& path) {
-  if (!num_heads) {
-    throw Error(
-        "{} has weights but no config, and the number of attention heads cannot be seen from them; "
-        "give --num-heads N, or convert the whole checkpoint with 'kibitz file convert'",
-        path);
-  }
-  const auto size = [&](const std::string& name, size_t axis) {
-    return SizeOf(weights, name, axis, path);
-  };
+NetConfig SizesOf(const io::StateDict& weights) {
   NetConfig config;
-  config.num_heads = *num_heads;
-  config.embed_dim = size("tok_embedding.weight", 1);
-  config.d_ff = size("layers.0.mlp.w1.weight", 0);
-  config.n_buckets = size("wl_bucket_centers", 0);
-  config.value_hidden_size = size("wl_head.mlp.0.weight", 0);
-  config.num_fourier_freq = size("fourier_encoder.frequencies", 1);
-  config.num_layers = 0;
-  while (weights.Find(fmt::format("layers.{}.mlp.w1.weight", config.num_layers)) != nullptr) {
-    ++config.num_layers;
-  }
+  config.num_heads = 0;
+  config.num_layers = io::CountLayers(weights, "layers.{}.mlp.w1.weight");
+  config.embed_dim = io::SizeFromShape(weights, "tok_embedding.weight", 1);
+  config.d_ff = io::SizeFromShape(weights, "layers.0.mlp.w1.weight", 0);
+  config.n_buckets = io::SizeFromShape(weights, "wl_bucket_centers", 0);
+  config.value_hidden_size = io::SizeFromShape(weights, "wl_head.mlp.0.weight", 0);
+  config.num_fourier_freq = io::SizeFromShape(weights, "fourier_encoder.frequencies", 1);
   return config;
 }
 
 }  // namespace
 
-WeightsFile ReadWeightsFile(const std::string& path, std::optional<int> num_heads) {
-  const io::Value root = ReadRoot(path);
-  Migration migration = MigrateStateDict(io::StateDict::From(root, path), path);
-  for (const std::string& change : migration.changes) LogInfo("{}: {}", path, change);
-  NetConfig config;
-  if (const io::Value* model = root.Find("config.model")) {
-    FieldsOf(config).ReadTree(io::ToTree(*model), path);
-  } else {
-    config = ConfigOf(migration.weights, num_heads, path);
+WeightsFile WeightsOf(const io::ModelFile& file, int num_heads) {
+  Migration migration = MigrateStateDict(file.weights, file.place);
+  for (const std::string& change : migration.changes) LogInfo("{}: {}", file.place, change);
+  NetConfig config = SizesOf(migration.weights);
+  file.ReadSection("model", FieldsOf(config));
+  if (config.num_heads == 0) config.num_heads = num_heads;
+  if (config.num_heads == 0) {
+    throw Error(
+        "{}: found no num_heads, which weights do not show, expected it in config.model; give "
+        "--num-heads N, or convert the whole checkpoint with 'kibitz file convert'",
+        file.place);
   }
   CheckConfig(config);
-  const bool pretrained = root.Find("config.loss.move_weight") != nullptr;
+  const nlohmann::ordered_json* loss = file.Section("loss");
+  const bool pretrained = loss != nullptr && loss->contains("move_weight");
   return {.weights = std::move(migration.weights), .config = config, .pretrained = pretrained};
+}
+
+WeightsFile ReadWeightsFile(const std::string& path, int num_heads) {
+  return WeightsOf(io::ReadModel(path), num_heads);
 }
 
 }  // namespace kibitz::decoder

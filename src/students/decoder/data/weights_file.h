@@ -4,10 +4,9 @@
 //   file.weights.Get("policy_head.weight");
 #pragma once
 
-#include <optional>
 #include <string>
 
-#include "io/weights/state_dict.h"
+#include "io/weights/model_file.h"
 #include "students/decoder/data/net_config.h"
 
 namespace kibitz::decoder {
@@ -19,9 +18,10 @@ struct WeightsFile {
   bool pretrained = false;
 };
 
-// Reads .pt and .safetensors. Sizes come from the file's config; a file without one tells them by
-// the shapes of its tensors, but for the number of heads: `num_heads`, when it is known. Throws
-// Error.
-WeightsFile ReadWeightsFile(const std::string& path, std::optional<int> num_heads = std::nullopt);
+// Sizes come from the file's config; those it lacks from the shapes of the weights. The number of
+// heads has no shape: `num_heads` is for files without it, 0 for none. Throws Error.
+WeightsFile WeightsOf(const io::ModelFile& file, int num_heads = 0);
+// The same of a file that io::ReadModel reads.
+WeightsFile ReadWeightsFile(const std::string& path, int num_heads = 0);
 
 }  // namespace kibitz::decoder

@@ -1,7 +1,7 @@
 // The decoder as an evaluator for a search: priors by instinct, the value it gives to its move.
 // Positions are read without the game before them.
 //
-//   DecoderEvaluator evaluator(Player::Load("model.pt"), "model.pt");
+//   DecoderEvaluator evaluator(Player::Load({.path = "model.pt"}), "model.pt");
 //   oracles::Search(evaluator, tree, {.visits = 400});
 #pragma once
 

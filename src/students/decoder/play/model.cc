@@ -14,41 +14,23 @@ namespace kibitz::decoder {
 using nn::Linear;
 using nn::Precision;
 
-// Weights by name, with their shapes checked.
-class WeightReader {
- public:
-  WeightReader(const io::StateDict& weights, const std::string& place)
-      : weights_(weights), place_(place) {}
-
-  std::vector<float> Get(const std::string& name, std::vector<int64_t> shape) const {
-    const io::Tensor& tensor = weights_.Get(name);
-    if (tensor.shape != shape) {
-      throw Error("{}: {} is {}, expected {} by the sizes in its config", place_, name,
-                  io::ShapeText(tensor.shape), io::ShapeText(shape));
-    }
-    return io::ToFloats(tensor);
-  }
-  Linear GetLinear(const std::string& name, int64_t outputs, int64_t inputs) const {
-    const std::vector<float> weight = Get(name + ".weight", {outputs, inputs});
-    const std::vector<float> bias = Get(name + ".bias", {outputs});
-    return Linear({.weight = weight, .outputs = outputs, .inputs = inputs, .bias = bias},
-                  Precision::kF32);
-  }
-
- private:
-  const io::StateDict& weights_;
-  const std::string& place_;
-};
-
 namespace {
 
 // x tanh(log(1 + e^x))
 float Mish(float x) { return x * std::tanh(std::log1p(std::exp(x))); }
 
+Linear ReadLinear(const io::StateDict& weights, const std::string& name, int64_t outputs,
+                  int64_t inputs) {
+  const std::vector<float> weight = weights.Floats(name + ".weight", {outputs, inputs});
+  const std::vector<float> bias = weights.Floats(name + ".bias", {outputs});
+  return Linear({.weight = weight, .outputs = outputs, .inputs = inputs, .bias = bias},
+                Precision::kF32);
+}
+
 }  // namespace
 
-Model::Model(const io::StateDict& weights, const NetConfig& config, const std::string& place,
-             const ModelOptions& options)
+Model::Model(const io::StateDict& weights, const NetConfig& config,
+             const nn::NetworkOptions& options)
     : config_(config),
       team_(options.threads),
       layers_({.width = config.embed_dim,
@@ -56,36 +38,36 @@ Model::Model(const io::StateDict& weights, const NetConfig& config, const std::s
                .hidden = config.d_ff,
                .positions = config.max_seq_len + 1},
               options.precision) {
-  const WeightReader reader(weights, place);
   const int64_t width = config.embed_dim;
-  LoadLayers(reader);
-  LoadEmbeddings(reader);
-  board_head_ = reader.GetLinear("board_head", config.board_vocab_size, width);
-  policy_head_ = reader.GetLinear("policy_head", config.move_vocab_size, width);
-  thinking_policy_head_ = reader.GetLinear("thinking_policy_head", config.move_vocab_size, width);
+  LoadLayers(weights);
+  LoadEmbeddings(weights);
+  board_head_ = ReadLinear(weights, "board_head", config.board_vocab_size, width);
+  policy_head_ = ReadLinear(weights, "policy_head", config.move_vocab_size, width);
+  thinking_policy_head_ =
+      ReadLinear(weights, "thinking_policy_head", config.move_vocab_size, width);
   const auto value_head = [&](const std::string& name) -> ValueHead {
     return {
-        .first = reader.GetLinear(name + ".mlp.0", config.value_hidden_size, width),
-        .second = reader.GetLinear(name + ".mlp.2", config.n_buckets, config.value_hidden_size)};
+        .first = ReadLinear(weights, name + ".mlp.0", config.value_hidden_size, width),
+        .second = ReadLinear(weights, name + ".mlp.2", config.n_buckets, config.value_hidden_size)};
   };
   wl_head_ = value_head("wl_head");
   d_head_ = value_head("d_head");
 }
 
-void Model::LoadLayers(const WeightReader& weights) {
+void Model::LoadLayers(const io::StateDict& weights) {
   const int64_t width = config_.embed_dim;
   const int64_t hidden = config_.d_ff;
   for (int i = 0; i < config_.num_layers; ++i) {
     const std::string layer = fmt::format("layers.{}.", i);
-    const auto q = weights.Get(layer + "attn.q_proj.weight", {width, width});
-    const auto k = weights.Get(layer + "attn.k_proj.weight", {width, width});
-    const auto v = weights.Get(layer + "attn.v_proj.weight", {width, width});
-    const auto output = weights.Get(layer + "attn.output_proj.weight", {width, width});
-    const auto w1 = weights.Get(layer + "mlp.w1.weight", {hidden, width});
-    const auto w2 = weights.Get(layer + "mlp.w2.weight", {width, hidden});
-    const auto w3 = weights.Get(layer + "mlp.w3.weight", {hidden, width});
-    const auto attention_norm = weights.Get(layer + "sa_norm.scale", {width});
-    const auto mlp_norm = weights.Get(layer + "mlp_norm.scale", {width});
+    const auto q = weights.Floats(layer + "attn.q_proj.weight", {width, width});
+    const auto k = weights.Floats(layer + "attn.k_proj.weight", {width, width});
+    const auto v = weights.Floats(layer + "attn.v_proj.weight", {width, width});
+    const auto output = weights.Floats(layer + "attn.output_proj.weight", {width, width});
+    const auto w1 = weights.Floats(layer + "mlp.w1.weight", {hidden, width});
+    const auto w2 = weights.Floats(layer + "mlp.w2.weight", {width, hidden});
+    const auto w3 = weights.Floats(layer + "mlp.w3.weight", {hidden, width});
+    const auto attention_norm = weights.Floats(layer + "sa_norm.scale", {width});
+    const auto mlp_norm = weights.Floats(layer + "mlp_norm.scale", {width});
     layers_.AddLayer({.q = q,
                       .k = k,
                       .v = v,
@@ -96,19 +78,19 @@ void Model::LoadLayers(const WeightReader& weights) {
                       .attention_norm = attention_norm,
                       .mlp_norm = mlp_norm});
   }
-  layers_.SetFinalNorm(weights.Get("norm.scale", {width}));
+  layers_.SetFinalNorm(weights.Floats("norm.scale", {width}));
 }
 
 // Values are always centres of buckets, so their Fourier features become rows of the table too.
-void Model::LoadEmbeddings(const WeightReader& weights) {
+void Model::LoadEmbeddings(const io::StateDict& weights) {
   const int64_t width = config_.embed_dim;
   const int64_t buckets = config_.n_buckets;
   const int64_t count = config_.num_fourier_freq;
-  embeddings_ = weights.Get("tok_embedding.weight", {config_.vocab_size, width});
-  wl_centers_ = weights.Get("wl_bucket_centers", {buckets});
-  d_centers_ = weights.Get("d_bucket_centers", {buckets});
-  const auto frequencies = weights.Get("fourier_encoder.frequencies", {1, count});
-  const Linear projection = weights.GetLinear("fourier_encoder.proj", width, 2 * count);
+  embeddings_ = weights.Floats("tok_embedding.weight", {config_.vocab_size, width});
+  wl_centers_ = weights.Floats("wl_bucket_centers", {buckets});
+  d_centers_ = weights.Floats("d_bucket_centers", {buckets});
+  const auto frequencies = weights.Floats("fourier_encoder.frequencies", {1, count});
+  const Linear projection = ReadLinear(weights, "fourier_encoder.proj", width, 2 * count);
   const size_t first = embeddings_.size();
   embeddings_.resize(first + static_cast<size_t>(2 * buckets * width));
   packed_.Pack(team_, 2 * buckets, projection, [&](int64_t row, float* out) {

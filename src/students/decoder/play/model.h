@@ -1,7 +1,8 @@
 // The decoder's network as a player runs it: embeddings, layers, heads. Letters: D width, M move
 // vocabulary, V board vocabulary.
 //
-//   Model model(file.weights, file.config, "model.pt", {.precision = nn::Precision::kF32});
+//   const WeightsFile file = ReadWeightsFile("model.pt");
+//   Model model(file.weights, file.config, {.precision = nn::Precision::kF32});
 //   nn::KvCache cache(model.CacheFor(68));
 //   const Reading board = {.cache = &cache, .inputs = inputs, .block = true, .wanted = {67}};
 //   const float* hidden = model.Read({&board, 1}, stop);       // (wanted rows, D)
@@ -16,6 +17,7 @@
 
 #include "io/weights/state_dict.h"
 #include "nn/kernels/linear.h"
+#include "nn/kernels/network_options.h"
 #include "nn/kernels/team.h"
 #include "nn/transformer/attention.h"
 #include "nn/transformer/transformer.h"
@@ -47,16 +49,10 @@ struct Reading {
   std::vector<int> wanted = {};  // Which of them are asked for, ascending from 0.
 };
 
-struct ModelOptions {
-  nn::Precision precision = nn::Precision::kF32;
-  int threads = 0;  // 0: one for each core.
-};
-
 class Model {
  public:
-  // Throws Error, naming `place`, when a weight is missing or of another shape.
-  Model(const io::StateDict& weights, const NetConfig& config, const std::string& place,
-        const ModelOptions& options);
+  // Throws Error when a weight is missing or of another shape.
+  Model(const io::StateDict& weights, const NetConfig& config, const nn::NetworkOptions& options);
 
   const NetConfig& config() const { return config_; }
   nn::Team& team() { return team_; }
@@ -83,8 +79,8 @@ class Model {
     nn::Linear first;
     nn::Linear second;
   };
-  void LoadLayers(const class WeightReader& weights);
-  void LoadEmbeddings(const class WeightReader& weights);
+  void LoadLayers(const io::StateDict& weights);
+  void LoadEmbeddings(const io::StateDict& weights);
   void Apply(const nn::Linear& head, const float* hidden, int64_t rows, std::vector<float>& out);
   std::vector<int> Buckets(const ValueHead& head, const float* hidden, int64_t rows);
 

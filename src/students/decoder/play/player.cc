@@ -111,19 +111,20 @@ std::vector<Prediction> Answer(Model& model, std::span<const Question> questions
 
 }  // namespace
 
-std::unique_ptr<Player> Player::Load(const std::string& path, const PlayerOptions& options) {
-  const WeightsFile file = ReadWeightsFile(path, options.num_heads);
-  return std::make_unique<Player>(std::make_unique<Model>(
-      file.weights, file.config, path,
-      ModelOptions{.precision = options.precision, .threads = options.threads}));
+std::unique_ptr<Player> Player::Load(const nn::NetworkOptions& options) {
+  return Load(io::ReadModel(options.path), options);
+}
+
+std::unique_ptr<Player> Player::Load(const io::ModelFile& file, const nn::NetworkOptions& options) {
+  const WeightsFile read = WeightsOf(file, options.num_heads);
+  return std::make_unique<Player>(std::make_unique<Model>(read.weights, read.config, options));
 }
 
 std::unique_ptr<Player> Player::Random(const NetConfig& config, uint64_t seed,
-                                       const PlayerOptions& options) {
+                                       const nn::NetworkOptions& options) {
   CheckConfig(config);
-  return std::make_unique<Player>(std::make_unique<Model>(
-      RandomWeights(config, seed), config, "random weights",
-      ModelOptions{.precision = options.precision, .threads = options.threads}));
+  return std::make_unique<Player>(
+      std::make_unique<Model>(RandomWeights(config, seed), config, options));
 }
 
 Player::Player(std::unique_ptr<Model> model) : model_(std::move(model)) {}

@@ -1,8 +1,8 @@
 // The decoder at play, without torch: loads a checkpoint, predicts, thinks.
 //
-//   const auto player = Player::Load("model.pt", {.precision = nn::Precision::kInt8});
-//   Prediction answer = player->Predict(board, {.value = true});
-//   Thought thought = player->Think(board, {.max_variations = 3}, {.on_board = Show});
+//   const auto player = Player::Load({.path = "model.pt", .precision = nn::Precision::kInt8});
+//   const Prediction answer = player->Predict(board, {.value = true});
+//   const Thought thought = player->Think(board, {.max_variations = 3});
 //
 // One call at a time; a stop token in the options ends it from another thread, within the time of
 // one layer.
@@ -15,29 +15,25 @@
 #include <string>
 #include <vector>
 
-#include "nn/kernels/precision.h"
+#include "io/weights/model_file.h"
+#include "nn/kernels/network_options.h"
 #include "students/decoder/data/net_config.h"
 #include "students/decoder/play/thought.h"
 
 namespace kibitz::decoder {
-
-struct PlayerOptions {
-  nn::Precision precision = nn::Precision::kF32;
-  int threads = 0;                    // 0: one for each core.
-  std::optional<int> num_heads = {};  // For files that do not tell.
-};
 
 class GameReader;
 class Model;
 
 class Player {
  public:
-  // A checkpoint of ours or of the Python reference, .pt or .safetensors, migrated if needed.
-  // Throws Error.
-  static std::unique_ptr<Player> Load(const std::string& path, const PlayerOptions& options = {});
+  // A checkpoint of ours or of the Python reference, migrated if needed: that of options.path, or
+  // one that was read before. Throws Error.
+  static std::unique_ptr<Player> Load(const nn::NetworkOptions& options);
+  static std::unique_ptr<Player> Load(const io::ModelFile& file, const nn::NetworkOptions& options);
   // The network of these sizes with weights drawn at random: to measure speed without a checkpoint.
   static std::unique_ptr<Player> Random(const NetConfig& config, uint64_t seed,
-                                        const PlayerOptions& options = {});
+                                        const nn::NetworkOptions& options = {});
   explicit Player(std::unique_ptr<Model> model);
   ~Player();
   Player(const Player&) = delete;

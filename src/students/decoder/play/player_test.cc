@@ -1,5 +1,6 @@
 #include "students/decoder/play/player.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,6 +15,8 @@
 #include "base/random.h"
 #include "games/chess/fen.h"
 #include "games/chess/movegen.h"
+#include "io/weights/torch_file.h"
+#include "io/weights/value_tree.h"
 #include "students/decoder/play/draft.h"
 #include "students/decoder/play/model.h"
 #include "tests/support/test_data.h"
@@ -52,8 +55,8 @@ std::vector<Board> Positions(size_t count, uint64_t seed) {
 }
 
 std::unique_ptr<Player> Tiny(nn::Precision precision = nn::Precision::kF32) {
-  return Player::Load(testing::GoldenPath("decoder/tiny.pt"),
-                      {.precision = precision, .threads = 2});
+  return Player::Load(
+      {.path = testing::GoldenPath("decoder/tiny.pt"), .precision = precision, .threads = 2});
 }
 
 void ExpectSame(const Thought& a, const Thought& b) {
@@ -117,8 +120,8 @@ std::unique_ptr<Model> FondOfEmpty() {
     item.tensor = io::OwnedTensor(io::DType::kF32, item.tensor.shape,
                                   {first, first + bias.size() * sizeof(float)});
   }
-  return std::make_unique<Model>(io::StateDict(std::move(tensors), "test"), SmallConfig(), "test",
-                                 ModelOptions{.threads = 1});
+  return std::make_unique<Model>(io::StateDict(std::move(tensors), "test"), SmallConfig(),
+                                 nn::NetworkOptions{.threads = 1});
 }
 
 // The probability of each token of the vocabulary at each place of the first board, while all
@@ -377,12 +380,12 @@ TEST(PlayerTest, WritesWhatItIsTold) {
 
 TEST(PlayerTest, RefusesWhatIsNoDecoder) {
   const testing::TempFolder folder;
-  EXPECT_THROW(Player::Load(folder.File("none.pt")), Error);
+  EXPECT_THROW(Player::Load({.path = folder.File("none.pt")}), Error);
   NetConfig config = SmallConfig();
   const io::StateDict weights = RandomWeights(config, 1);
   config.d_ff = 48;
   try {
-    const Model model(weights, config, "here.pt", {.threads = 1});
+    const Model model(io::StateDict(weights.tensors(), "here.pt"), config, {.threads = 1});
     FAIL() << model.memory_bytes();
   } catch (const Error& error) {
     EXPECT_NE(
@@ -390,6 +393,51 @@ TEST(PlayerTest, RefusesWhatIsNoDecoder) {
         std::string::npos)
         << error.message();
   }
+}
+
+// A checkpoint of these weights with this config.model.
+void WriteCheckpoint(const std::string& path, const io::StateDict& weights,
+                     const nlohmann::ordered_json& model) {
+  io::Value::Pairs pairs;
+  for (const io::NamedTensor& item : weights.tensors()) {
+    pairs.emplace_back(io::Value::String(item.name), io::Value::Of(item.tensor));
+  }
+  const auto dict = [](const char* key, io::Value value) {
+    return std::pair(io::Value::String(key), std::move(value));
+  };
+  io::WritePt(path, io::Value::Dict(
+                        {dict("model_state_dict", io::Value::Dict(std::move(pairs))),
+                         dict("config", io::Value::Dict({dict("model", io::FromTree(model))}))}));
+}
+
+TEST(PlayerTest, ConfigsMayLackSizesAndHaveOtherKeys) {
+  const testing::TempFolder folder;
+  const std::string path = folder.File("model.pt");
+  const Prediction expected = Player::Random(SmallConfig(), 1, {.threads = 1})->Predict(Board());
+  for (const nlohmann::ordered_json& model : std::vector<nlohmann::ordered_json>{
+           {{"num_heads", 4}, {"max_seq_len", 500}},
+           {{"embed_dim", 32}, {"num_heads", 4}, {"num_layers", 2}, {"d_ff", nullptr}},
+           {{"num_heads", 4}, {"vocab_size", 1968}, {"rope_theta", 1e4}}}) {
+    WriteCheckpoint(path, RandomWeights(SmallConfig(), 1), model);
+    const auto player = Player::Load({.path = path, .threads = 1});
+    EXPECT_EQ(player->config().d_ff, 40) << model;
+    EXPECT_EQ(player->Predict(Board()).chosen->logit, expected.chosen->logit) << model;
+  }
+}
+
+TEST(PlayerTest, HeadsMustBeKnown) {
+  const testing::TempFolder folder;
+  const std::string path = folder.File("model.pt");
+  WriteCheckpoint(path, RandomWeights(SmallConfig(), 1), {{"embed_dim", 32}});
+  EXPECT_THAT(testing::MessageOf([&] { Player::Load({.path = path}); }),
+              ::testing::HasSubstr("model.pt: found no num_heads"));
+  EXPECT_EQ(Player::Load({.path = path, .num_heads = 4})->config().num_heads, 4);
+}
+
+TEST(PlayerTest, SaysThatAFileIsMissing) {
+  const testing::TempFolder folder;
+  EXPECT_THAT(testing::MessageOf([&] { Player::Load({.path = folder.File("none.pt")}); }),
+              ::testing::HasSubstr("none.pt: found no such file or folder"));
 }
 
 TEST(DraftTest, FollowsTheRulesAndMovesOnWithoutThem) {

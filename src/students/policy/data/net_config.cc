@@ -1,16 +1,11 @@
 #include "students/policy/data/net_config.h"
 
-#include <filesystem>
+#include <fmt/format.h>
 
-#include "base/config.h"
 #include "base/error.h"
-#include "io/weights/torch_file.h"
-#include "io/weights/value_tree.h"
 #include "students/policy/data/planes.h"
 
 namespace kibitz::policy {
-
-namespace fs = std::filesystem;
 
 int NetConfig::Inputs() const { return IsCnn() ? 64 * ChannelsOf(flip_board) : kFlatInputs; }
 
@@ -57,22 +52,39 @@ uint64_t CountParameters(const NetConfig& config) {
          (64 * width + 1) * moves;
 }
 
-std::optional<NetConfig> ConfigOf(const std::string& weights) {
+namespace {
+
+void ReadCnnSizes(const io::StateDict& weights, NetConfig& config) {
+  config.cls = NetClass::kCnn;
+  config.hidden_channels = io::SizeFromShape(weights, "layers.0.weight", 0);
+  config.flip_board = io::SizeFromShape(weights, "layers.0.weight", 1) == ChannelsOf(true);
+  config.kernel_size = io::SizeFromShape(weights, "layers.0.weight", 2);
+  config.num_layers = io::CountLayers(weights, "layers.{}.conv1.weight", 2);
+  const bool bias = weights.Find("out_ln.bias") != nullptr;
+  config.norm = bias ? NormKind::kLayerNorm : NormKind::kRmsNorm;
+  config.num_moves = io::SizeFromShape(weights, "output.weight", 0);
+}
+
+void ReadMlpSizes(const io::StateDict& weights, NetConfig& config) {
+  config.cls = NetClass::kMlp;
+  config.hidden_size = io::SizeFromShape(weights, "net.0.weight", 0);
+  config.num_layers = 0;  // The activations between the linear layers have the odd numbers.
+  const auto name = [](int layer) { return fmt::format("net.{}.weight", 2 * layer); };
+  while (weights.Find(name(config.num_layers + 1)) != nullptr) ++config.num_layers;
+  config.num_moves = io::SizeFromShape(weights, name(config.num_layers), 0);
+}
+
+}  // namespace
+
+NetConfig ConfigOf(const io::ModelFile& file) {
   NetConfig config;
-  const fs::path folder =
-      fs::is_directory(weights) ? fs::path(weights) : fs::path(weights).parent_path();
-  const std::string path = (folder / "config.json").string();
-  if (weights.ends_with(".pt")) {
-    const io::Value root = io::ReadPt(weights);
-    if (const io::Value* model = root.Find("config.model")) {
-      FieldsOf(config).ReadTree(io::ToTree(*model), weights);
-      return config;
-    }
+  if (file.weights.Find("net.0.weight") != nullptr) {
+    ReadMlpSizes(file.weights, config);
+  } else {
+    ReadCnnSizes(file.weights, config);
   }
-  if (!fs::exists(path)) return std::nullopt;
-  nlohmann::ordered_json tree = LoadConfig(path).tree;
-  tree.erase("parameters");  // Shapes, for people.
-  FieldsOf(config).ReadTree(tree, path);
+  file.ReadSection("model", FieldsOf(config));
+  CheckConfig(config);
   return config;
 }
 

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "base/options.h"
+#include "io/weights/model_file.h"
 
 namespace kibitz::policy {
 
@@ -37,8 +36,8 @@ void CheckConfig(const NetConfig& config);
 // Numbers of the network.
 uint64_t CountParameters(const NetConfig& config);
 
-// The config that belongs to weights: config.json beside a .safetensors or .pt file or in the
-// folder, or the one a .pt checkpoint holds. Nothing when there is none. Throws Error.
-std::optional<NetConfig> ConfigOf(const std::string& weights);
+// The sizes of a file's network: those that its config has, the others by the shapes of its
+// weights. Throws Error.
+NetConfig ConfigOf(const io::ModelFile& file);
 
 }  // namespace kibitz::policy

@@ -37,10 +37,8 @@ TrainOptions Completed(TrainOptions options) {
     throw Error::Usage("data.data_dir is not set: where is the data set?");
   }
   if (!options.init.empty()) {
-    if (const std::optional<NetConfig> config = ConfigOf(options.init)) {
-      options.model =
-          learn::ModelOfWeights(options.model, *config, options.given_model, options.init);
-    }
+    const NetConfig config = ConfigOf(io::ReadModel(options.init));
+    options.model = learn::ModelOfWeights(options.model, config, options.given_model, options.init);
   }
   CheckConfig(options.model);
   if (options.training.gradient_checkpointing && !options.model.IsCnn()) {

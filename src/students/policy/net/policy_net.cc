@@ -165,7 +165,7 @@ PolicyNet MakeNet(const NetConfig& config) {
 }
 
 void LoadWeightsInto(NetModule& net, const std::string& path) {
-  const io::StateDict weights = io::StateDict::Read(path);
+  const io::StateDict weights = io::ReadModel(path).weights;
   learn::LoadWeights(net, weights, weights.place());
 }
 

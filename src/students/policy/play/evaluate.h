@@ -1,7 +1,7 @@
 // How well a policy predicts the labels of a data set: the numbers that training logs, over a whole
 // split and without torch.
 //
-//   Player player("models/policy-small", {});
+//   Player player({.path = "models/policy-small"});
 //   const Evaluation result = Evaluate(player, Dataset::Open("data"), {.split = Split::kTest});
 //   result.all.first.rate();                            // Top-1 accuracy.
 #pragma once

@@ -19,18 +19,6 @@ constexpr int64_t kBoardsOfGroup = 512;
 constexpr double kLayerNormEpsilon = 1e-5;
 constexpr double kRmsNormEpsilon = std::numeric_limits<float>::epsilon();
 
-NetConfig ReadConfig(const std::string& path) {
-  const std::optional<NetConfig> config = ConfigOf(path);
-  if (!config) {
-    throw Error(
-        "{}: does not say its sizes; expected a config.json beside it, or a checkpoint of "
-        "'kibitz policy train'",
-        path);
-  }
-  CheckConfig(*config);
-  return *config;
-}
-
 nn::Linear MakeLinear(std::span<const float> weight, std::span<const float> bias, int64_t inputs) {
   return nn::Linear({.weight = weight,
                      .outputs = static_cast<int64_t>(bias.size()),
@@ -52,13 +40,15 @@ struct Model::Workspace {
   nn::AlignedArray<float> z;       // The same.
 };
 
-Model::Model(const std::string& path, const ModelOptions& options)
-    : config_(ReadConfig(path)), team_(options.threads) {
-  const io::StateDict weights = io::StateDict::Read(path);
+Model::Model(const io::ModelFile& file, const nn::NetworkOptions& options)
+    : config_(ConfigOf(file)), team_(options.threads) {
+  if (options.precision != nn::Precision::kF32) {
+    throw Error::Usage("{}: a policy runs in f32 only", file.place);
+  }
   if (config_.IsCnn()) {
-    ReadCnn(weights);
+    ReadCnn(file.weights);
   } else {
-    ReadMlp(weights);
+    ReadMlp(file.weights);
   }
 }
 
@@ -95,27 +85,24 @@ Model::Convolution Model::ReadConv(const io::StateDict& weights, const std::stri
                           pool_);
     return conv;
   }
-  std::vector<float> turned(weight.size());  // Rows of [window][channel].
+  std::vector<float> transposed(weight.size());  // Rows of [window][channel].
   for (int64_t out = 0; out < outputs; ++out) {
     for (int64_t in = 0; in < inputs; ++in) {
       for (int64_t tap = 0; tap < k * k; ++tap) {
-        turned[static_cast<size_t>((out * k * k + tap) * inputs + in)] =
+        transposed[static_cast<size_t>((out * k * k + tap) * inputs + in)] =
             weight[static_cast<size_t>((out * inputs + in) * k * k + tap)];
       }
     }
   }
-  conv.wide = MakeLinear(turned, bias, inputs * k * k);
+  conv.wide = MakeLinear(transposed, bias, inputs * k * k);
   return conv;
 }
 
-Model::Norm Model::ReadNorm(const io::StateDict& weights, const std::string& name) const {
+Model::Norm Model::ReadNorm(const io::StateDict& weights, const std::string& name,
+                            const std::vector<int64_t>& shape) const {
   const int64_t channels = config_.hidden_channels;
-  const auto turned = [&](const std::string& part) {
-    const std::vector<float> from = io::ToFloats(weights.Get(name + part));
-    if (static_cast<int64_t>(from.size()) != channels * 64) {
-      throw Error("{}{} has {} numbers, expected {}; is the config the file's?", name, part,
-                  from.size(), channels * 64);
-    }
+  const auto transposed = [&](const std::string& part) {
+    const std::vector<float> from = weights.Floats(name + part, shape);
     const int64_t row = RowOf(channels);
     std::vector<float> to(static_cast<size_t>(64 * row));
     for (int64_t channel = 0; channel < channels; ++channel) {
@@ -127,8 +114,8 @@ Model::Norm Model::ReadNorm(const io::StateDict& weights, const std::string& nam
     return to;
   };
   Norm norm;
-  norm.weight = turned(".weight");
-  if (config_.norm == NormKind::kLayerNorm) norm.bias = turned(".bias");
+  norm.weight = transposed(".weight");
+  if (config_.norm == NormKind::kLayerNorm) norm.bias = transposed(".bias");
   return norm;
 }
 
@@ -137,24 +124,24 @@ void Model::ReadCnn(const io::StateDict& weights) {
   input_ = ReadConv(weights, "layers.0", ChannelsOf(config_.flip_board));
   for (int i = 0; i < config_.num_layers; ++i) {
     const std::string name = fmt::format("layers.{}.", i + 2);
-    blocks_.push_back({.ln1 = ReadNorm(weights, name + "ln1"),
+    blocks_.push_back({.ln1 = ReadNorm(weights, name + "ln1", {channels, 8, 8}),
                        .conv1 = ReadConv(weights, name + "conv1", channels),
-                       .ln2 = ReadNorm(weights, name + "ln2"),
+                       .ln2 = ReadNorm(weights, name + "ln2", {channels, 8, 8}),
                        .conv2 = ReadConv(weights, name + "conv2", channels)});
   }
-  out_norm_ = ReadNorm(weights, "out_ln");
+  out_norm_ = ReadNorm(weights, "out_ln", {channels * 64});
   const int64_t moves = config_.num_moves;
   const std::vector<float> weight = weights.Floats("output.weight", {moves, channels * 64});
-  std::vector<float> turned(weight.size());  // Channels innermost, as all boards here.
+  std::vector<float> transposed(weight.size());  // Channels innermost, as all boards here.
   for (int64_t move = 0; move < moves; ++move) {
     for (int64_t channel = 0; channel < channels; ++channel) {
       for (int64_t square = 0; square < 64; ++square) {
-        turned[static_cast<size_t>((move * 64 + square) * channels + channel)] =
+        transposed[static_cast<size_t>((move * 64 + square) * channels + channel)] =
             weight[static_cast<size_t>((move * channels + channel) * 64 + square)];
       }
     }
   }
-  linears_.push_back(MakeLinear(turned, weights.Floats("output.bias", {moves}), channels * 64));
+  linears_.push_back(MakeLinear(transposed, weights.Floats("output.bias", {moves}), channels * 64));
 }
 
 size_t Model::memory_bytes() const {
@@ -255,21 +242,11 @@ void Model::RunPasses(std::span<const PackedPosition> positions) {
   const auto total = static_cast<int64_t>(positions.size());
   features_.Reserve(total * 64 * config_.hidden_channels);
   team_.Run((total + kBoardsOfPass - 1) / kBoardsOfPass, [&](int64_t pass) {
-    std::unique_ptr<Workspace> space;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!free_.empty()) {
-        space = std::move(free_.back());
-        free_.pop_back();
-      }
-    }
-    if (!space) space = std::make_unique<Workspace>();
     const int64_t begin = pass * kBoardsOfPass;
     const auto some = positions.subspan(
         static_cast<size_t>(begin), static_cast<size_t>(std::min(kBoardsOfPass, total - begin)));
-    RunCnn(some, *space, features_.data() + begin * 64 * config_.hidden_channels);
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(space));
+    float* features = features_.data() + begin * 64 * config_.hidden_channels;
+    workspaces_.Borrow([&](Workspace& space) { RunCnn(some, space, features); });
   });
 }
 

@@ -1,41 +1,32 @@
 // The policy's network as a player runs it: many positions at once. Letters: B positions, C
 // channels, I channels of the input, K window of a convolution, M moves.
 //
-//   Model model("models/policy-small", {});
-//   model.Answer(positions, logits);                      // (B, M)
+//   Model model(io::ReadModel("models/policy-small"), {.threads = 2});
+//   model.Answer(positions, logits.data());               // (B, M)
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "io/weights/model_file.h"
 #include "nn/conv/conv.h"
 #include "nn/conv/norm_rows.h"
 #include "nn/kernels/aligned.h"
 #include "nn/kernels/linear.h"
+#include "nn/kernels/network_options.h"
 #include "nn/kernels/team.h"
+#include "nn/kernels/workspaces.h"
 #include "students/policy/data/net_config.h"
 #include "students/policy/data/packed_position.h"
 
-namespace kibitz::io {
-class StateDict;
-}
-
 namespace kibitz::policy {
-
-struct ModelOptions {
-  int threads = 0;  // 0: one for each core.
-};
 
 class Model {
  public:
-  // A .pt checkpoint, a .safetensors file with config.json beside it, or the folder of both. Throws
-  // Error.
-  Model(const std::string& path, const ModelOptions& options);
+  // In f32. Throws Error, also when another precision is asked for.
+  Model(const io::ModelFile& file, const nn::NetworkOptions& options);
   ~Model();
 
   const NetConfig& config() const { return config_; }
@@ -69,7 +60,8 @@ class Model {
   void ReadCnn(const io::StateDict& weights);
   void ReadMlp(const io::StateDict& weights);
   Convolution ReadConv(const io::StateDict& weights, const std::string& name, int64_t inputs);
-  Norm ReadNorm(const io::StateDict& weights, const std::string& name) const;
+  Norm ReadNorm(const io::StateDict& weights, const std::string& name,
+                const std::vector<int64_t>& shape) const;
 
   void WriteInputs(std::span<const PackedPosition> positions, Workspace& space) const;
   // features: (B, 64 * C), square by square.
@@ -98,8 +90,7 @@ class Model {
   std::vector<nn::Linear> linears_;   // MLP: all; CNN: the output alone.
   nn::AlignedArray<float> features_;  // CNN: what the output multiplies; MLP: a hidden layer.
   nn::PackedRows packed_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Workspace>> free_;  // Guarded by mutex_.
+  nn::Workspaces<Workspace> workspaces_;
 };
 
 }  // namespace kibitz::policy

@@ -10,24 +10,25 @@
 namespace kibitz::policy {
 namespace {
 
-Vocabulary VocabularyOf(const std::string& path, int moves) {
+Vocabulary VocabularyBeside(const std::string& weights, int moves) {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
-  const std::string file = (folder / "vocab.npy").string();
+  const std::string file = (fs::path(weights).parent_path() / "vocab.npy").string();
   Vocabulary vocabulary = fs::exists(file) ? Vocabulary::Read(file) : Vocabulary::Full();
   if (vocabulary.size() != moves) {
     throw Error(
-        "{}: chooses from {} moves, its vocabulary has {}; put the vocab.npy of its data set "
+        "{}: the network has {} moves, the vocabulary {}; put the vocab.npy of its data set "
         "beside it",
-        path, moves, vocabulary.size());
+        weights, moves, vocabulary.size());
   }
   return vocabulary;
 }
 
 }  // namespace
 
-Player::Player(const std::string& path, const ModelOptions& options)
-    : model_(path, options), vocabulary_(VocabularyOf(path, model_.config().num_moves)) {}
+Player::Player(const nn::NetworkOptions& options) : Player(io::ReadModel(options.path), options) {}
+
+Player::Player(const io::ModelFile& file, const nn::NetworkOptions& options)
+    : model_(file, options), vocabulary_(VocabularyBeside(file.place, model_.config().num_moves)) {}
 
 Prediction Player::Read(const chess::Board& board, const float* logits) const {
   const bool flipped = model_.config().flip_board && board.side_to_move() == chess::Color::kBlack;

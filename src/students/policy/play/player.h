@@ -1,6 +1,6 @@
 // The policy at play: a position in, its legal moves with probabilities out.
 //
-//   Player player("models/policy-small", {});
+//   Player player({.path = "models/policy-small"});
 //   const Prediction prediction = player.Predict(board);
 //   prediction.moves.front();                              // The likeliest.
 #pragma once
@@ -28,8 +28,8 @@ struct Prediction {
 
 class Player {
  public:
-  // As Model's. The vocabulary is vocab.npy beside the weights, else the full one. Throws Error.
-  Player(const std::string& path, const ModelOptions& options);
+  // The vocabulary is vocab.npy beside the weights, else the full one. Throws Error.
+  explicit Player(const nn::NetworkOptions& options);
 
   const Model& model() const { return model_; }
   Model& model() { return model_; }
@@ -38,6 +38,7 @@ class Player {
   std::vector<Prediction> PredictAll(std::span<const chess::Board> boards);
 
  private:
+  Player(const io::ModelFile& file, const nn::NetworkOptions& options);
   Prediction Read(const chess::Board& board, const float* logits) const;
 
   Model model_;

@@ -1,0 +1,25 @@
+// A checkpoint as a model folder: what 'policy export --model' and '2048 export' share.
+//
+//   const io::ModelFile file = io::ReadModel("checkpoints/run/best.pt");
+//   return ExportModel({.weights = file.weights, .config = tree, .parameters = 5}, "out", context);
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/command.h"
+#include "io/weights/state_dict.h"
+
+namespace kibitz::cli {
+
+struct ExportedModel {
+  const io::StateDict& weights;
+  nlohmann::ordered_json config;  // For config.json.
+  uint64_t parameters = 0;
+};
+
+// Writes the folder and prints what it holds. The exit code. Throws Error.
+int ExportModel(const ExportedModel& model, const std::string& folder, const Context& context);
+
+}  // namespace kibitz::cli
