@@ -1,5 +1,5 @@
-// What a chess program says to an engine, read into values. Words that mean nothing are skipped, as
-// UCI asks; what is wrong is told, never guessed.
+// Parses the commands that a chess program sends to an engine. Unknown words are skipped, as UCI
+// asks; malformed input is reported, never guessed.
 //
 //   const Command command = ParseCommand("go movetime 500");
 //   const GoRequest request = ParseGo(command.rest, board);
@@ -36,20 +36,20 @@ enum class Verb : uint8_t {
 
 struct Command {
   Verb verb = Verb::kNothing;
-  std::string_view rest;  // What stands behind the verb; part of the line.
+  std::string_view rest;  // The text after the verb; a view into the line.
 };
 
-// The first word that is a command begins it. Any bytes are taken.
+// Starts at the first word that is a command. Accepts any bytes.
 Command ParseCommand(std::string_view line);
 
-// "name NAME value VALUE": both may have blanks.
+// "name NAME value VALUE": both may contain spaces.
 struct OptionSetting {
   std::string name;
   std::string value;
 };
 Result<OptionSetting> ParseSetOption(std::string_view rest);
 
-// "startpos moves e2e4 ..." or "fen FEN moves ...": the position after the moves, every one of them
+// "startpos moves e2e4 ..." or "fen FEN moves ...": the position after the moves, which must all be
 // legal. Castling rights that the pieces do not support are dropped.
 Result<chess::Board> ParsePosition(std::string_view rest);
 
@@ -66,7 +66,7 @@ struct GoRequest {
   bool infinite = false;
   bool ponder = false;
   std::vector<chess::Move> search_moves;  // Legal; empty: all.
-  std::vector<std::string> problems;      // What was wrong and is left out.
+  std::vector<std::string> problems;      // Malformed parts, which were skipped.
 };
 GoRequest ParseGo(std::string_view rest, const chess::Board& board);
 

@@ -1,13 +1,13 @@
-// The engine's side of UCI: commands in, lines out.
+// The engine's side of UCI: handles commands and writes replies.
 //
 //   Engine engine(options, LoadDecoder, [](std::string_view line) { return Print(line); });
 //   while (auto line = input.Next()) {
 //     if (!engine.Handle(*line)) break;
 //   }
 //
-// "uci" is answered at once; the network is loaded by the first "isready" or "go". Commands never
-// wait for a search: while one runs, "isready" is answered at once, and "position" and "setoption"
-// hold from the next "go" on. What cannot be understood is told by "info string" and changes
+// "uci" is answered at once; the first "isready" or "go" loads the network. Commands never wait for
+// a search: while one runs, "isready" is answered at once, and "position" and "setoption" apply
+// from the next "go". A command that cannot be parsed is reported by "info string" and changes
 // nothing.
 #pragma once
 
@@ -28,11 +28,11 @@ class Engine {
   // `write` is called from several threads, one at a time.
   Engine(EngineOptions options, LoadThinker load, Output::Write write);
 
-  // Takes one line, any bytes. False when the conversation is over: "quit", or nobody listens.
+  // Handles one line of any bytes. False after "quit" and when the output is closed.
   bool Handle(std::string_view line);
 
-  // The end of the input: stops the search, whose move is still answered, and waits so long for the
-  // network; false when it is still at work, such as loading.
+  // At the end of the input: stops the search, which still answers with a move, and waits at most
+  // `patience` for the worker. False when it is still busy, for example loading.
   bool Finish(std::chrono::milliseconds patience);
 
   const chess::Board& board() const { return board_; }
@@ -49,7 +49,8 @@ class Engine {
 
   EngineOptions options_;
   chess::Board board_;
-  uint64_t searches_ = 0;  // So far. Not per game, or all games at a temperature would be alike.
+  uint64_t searches_ =
+      0;  // So far. Not reset per game, or all games at a temperature would be the same.
   bool debug_ = false;
   Output output_;
   Searcher searcher_;

@@ -1,5 +1,5 @@
-// Lines from a pipe or terminal, of any length and any bytes, while somebody listens at the other
-// end.
+// Reads lines of any length and any bytes from a pipe or terminal, until the reader of the output
+// has gone.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ class LineInput {
   // Longer lines are cut here, so that a stream without newlines cannot fill the memory.
   static constexpr size_t kLongestLine = 16 << 20;
 
-  // File descriptors, which stay the caller's. `out` is watched only: when its reader has gone, the
-  // input is over too. -1: none.
+  // File descriptors, owned by the caller. `out` is only watched: when its reader has gone, the
+  // input ends too. -1: none.
   explicit LineInput(int in, int out = -1) : in_(in), out_(out) {}
 
-  // The next line without its newline; nothing at the end of the input, when nobody listens, and
-  // after Ctrl-C.
+  // The next line without its newline; nothing at the end of the input, when the reader of `out`
+  // has gone, and after Ctrl-C.
   std::optional<std::string> Next();
 
  private:
-  // Waits for bytes and takes them; false at the end.
+  // Waits for bytes and appends them to the buffer; false at the end.
   bool Fill();
 
   int in_;

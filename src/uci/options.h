@@ -30,18 +30,17 @@ struct EngineOptions {
   bool show_wdl = false;
   int move_overhead = 30;  // Milliseconds kept back from the clock for each move.
   int64_t seed = 0;        // Of the draws at a temperature.
-  bool ponder = false;     // Only told to the program: it decides.
-  int hash = 16;           // Taken and not used: programs insist on setting it.
+  bool ponder = false;     // Only announced: the chess program decides.
+  int hash = 16;           // Accepted and ignored: chess programs insist on setting it.
 };
 
-// The flags, but for those of the network, which every command that plays has in common. What only
-// a chess program sets has none.
+// The flags, without those of the network. Options that only a chess program sets have no flag.
 Fields FieldsOf(EngineOptions& options);
 
-// The lines that tell a chess program what it can set; the defaults are the present values.
+// The "option name ..." lines that answer "uci"; the defaults are the present values.
 std::vector<std::string> OptionLines(const EngineOptions& options);
 
-// Sets one; the reason when it is not taken, "" when it is. Names are compared without case.
+// Sets one option. Returns "", or why the value was rejected. Names ignore case.
 std::string SetOption(EngineOptions& options, std::string_view name, const std::string& value);
 
 }  // namespace kibitz::uci

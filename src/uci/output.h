@@ -1,4 +1,4 @@
-// Lines to the chess program, from any thread, whole and in order.
+// Writes whole lines to the chess program, from any thread, in order.
 #pragma once
 
 #include <atomic>
@@ -11,15 +11,15 @@ namespace kibitz::uci {
 
 class Output {
  public:
-  // Takes one line without its newline, and shows it at once; false when nobody listens any more.
+  // Writes one line, given without its newline, and flushes it; false when the reader has gone.
   using Write = std::function<bool(std::string_view line)>;
 
   explicit Output(Write write) : write_(std::move(write)) {}
 
   void Say(std::string_view line);
-  // "info string ...", control characters made blanks.
+  // Writes "info string ...", with control characters replaced by spaces.
   void Remark(std::string_view text);
-  // Nobody listens.
+  // Whether the reader has gone.
   bool closed() const { return closed_; }
 
  private:

@@ -1,5 +1,5 @@
-// What a thought means to a chess program: the move to play, candidate lines, scores, and the text
-// of "info" lines. No state, no threads.
+// Turns a thought into UCI: the move to play, the candidate lines with scores, and the text of
+// "info" lines. No state, no threads.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace kibitz::uci {
 
-// A candidate: legal move by move from the root.
+// A candidate line: every move is legal, from the root.
 struct Line {
   std::vector<chess::Move> pv;
   std::optional<decoder::NodeValue> value;  // For the side to move at the root.
@@ -30,29 +30,29 @@ int CentipawnsOf(double wl);
 // Win, draw and loss in permille; they sum to 1000.
 std::array<int, 3> PermilleOf(const decoder::Wdl& wdl);
 
-// The move to play, in this order: the final move; where the thought was cut off, what
-// BestFinished says; the most likely allowed move. Nothing when the network had seen nothing.
+// The move to play, the first there is of: the final move; BestFinished, when the thought was cut
+// off; the most likely allowed move. Nothing when the network has not read the root.
 std::optional<chess::Move> MoveOf(const decoder::Thought& thought, Allowed allowed);
 // The move drawn where it is allowed, else the most likely one that is.
 std::optional<chess::Move> MoveOf(const decoder::Prediction& prediction, Allowed allowed);
-// Of the variations that were finished, the first move with the best value; but only when the
-// instinct's move is among them, for without it the values compare nothing.
+// The first move with the best value among the finished variations, when the instinct's move is one
+// of them: without it there is nothing to compare the values with.
 std::optional<chess::Move> BestFinished(const decoder::Thought& thought, Allowed allowed);
 
-// The variations' legal beginnings with their first moves' values, the best first, one for each
-// first move. `best` is put on top, whether or not a variation began with it.
+// The legal part of each variation with its first move's value, the best first, one line per first
+// move. `best` comes first, whether or not a variation starts with it.
 std::vector<Line> LinesOf(const decoder::Thought& thought, Allowed allowed,
                           std::optional<chess::Move> best = {});
-// Every candidate as a line of one move, `chosen` on top with its value.
+// Every candidate as a line of one move, `chosen` first, with its value.
 std::vector<Line> LinesOf(const decoder::Prediction& prediction, Allowed allowed,
                           chess::Move chosen);
 
 // Nodes that have a value, over all variations.
 int64_t NodesOf(const decoder::Thought& thought);
-// Moves of the variations that were cut because the rules do not know them.
+// Moves of the variations that were cut: the first illegal one of each, and those after it.
 int64_t MovesBeyond(const decoder::Thought& thought);
 
-// What stands around the lines in "info".
+// The parts of "info" that do not depend on the line.
 struct InfoFrame {
   int64_t nodes = 0;
   int64_t milliseconds = 0;

@@ -1,9 +1,8 @@
-// Thinks on a thread of its own and answers every search with exactly one "bestmove", whatever
-// happens: in the order of the requests, within a moment of a stop, also while the network is still
-// being loaded or cannot be.
+// Searches on its own thread and answers every "go" with exactly one "bestmove": in the order of
+// the requests, soon after a stop, also while the network loads or when it cannot be loaded.
 //
-// Three threads meet here: the caller's (requests), the worker's (the network), the alarm's (time
-// limits). What they share is guarded by one mutex; a search answers once.
+// Three threads: the caller's (requests), the worker (the network), the alarm (time limits). One
+// mutex guards what they share; a search answers once.
 #pragma once
 
 #include <chrono>
@@ -46,15 +45,15 @@ class Searcher {
   Searcher(const Searcher&) = delete;
   Searcher& operator=(const Searcher&) = delete;
 
-  // Begins a search; one that runs is stopped and answers first.
+  // Starts a search; one that is running is stopped and answers first.
   void Go(SearchRequest request);
-  // Answers what runs.
+  // Stops and answers the running search.
   void Stop();
   void PonderHit();
-  // Says "readyok": at once while a search runs or the network is there, else when it is loaded.
+  // Answers "readyok": at once while a search runs or when the network is loaded, else once it is.
   void Ready(const EngineOptions& options);
 
-  // Stops, and waits at most so long for the worker; whether it is done.
+  // Stops, and waits at most `patience` for the worker. Whether it has finished.
   bool Finish(std::chrono::milliseconds patience);
 
  private:
@@ -65,18 +64,18 @@ class Searcher {
     Clock::time_point start;
     std::stop_source cancel;  // Of the network's work.
     // From here on guarded by Searcher::mutex_.
-    bool thinking = false;  // The worker has it, and will answer soon after a cancel.
+    bool thinking = false;  // The worker runs it, and answers soon after a cancel.
     bool answered = false;
-    bool stopped = false;    // By the other side or the clock.
-    bool pondering = false;  // No answer before the hit or a stop.
-    bool root_read = false;  // The network has seen the position.
+    bool stopped = false;    // By the chess program or the clock.
+    bool pondering = false;  // No answer before "ponderhit" or "stop".
+    bool root_read = false;  // The network has read the position.
     bool soft_over = false;
     std::optional<Clock::time_point> soft;
     std::optional<Clock::time_point> hard;
 
     Allowed allowed() const { return request.go.search_moves; }
   };
-  // A search, or without one the loading of a network.
+  // A search; without one, only loads the network.
   struct Job {
     std::shared_ptr<Search> search;
     nn::NetworkOptions network;
@@ -87,7 +86,7 @@ class Searcher {
   void Run(Search& search);
   Thinker& Loaded(const nn::NetworkOptions& network);
   void LoadForReady(const nn::NetworkOptions& network);
-  // The candidates, that to play first; none when the network was cut off before it saw anything.
+  // The candidates, the move to play first; none when stopped before the network read the root.
   std::vector<Line> Think(Thinker& thinker, Search& search);
   std::vector<Line> Predict(Thinker& thinker, Search& search);
   void RootWasRead(Search& search, const decoder::Thought& thought);
@@ -115,7 +114,7 @@ class Searcher {
   Output& output_;
 
   std::mutex mutex_;
-  std::condition_variable work_;    // A job came, or the end.
+  std::condition_variable work_;    // A new job, or the end.
   std::condition_variable change_;  // A search was stopped, hit or answered; the worker is done.
   std::condition_variable alarm_change_;
   std::deque<Job> jobs_;

@@ -1,5 +1,5 @@
-// The network behind the engine. An interface, so that tests can be sure of its worst moments: it
-// cannot be loaded, takes its time, fails, writes nonsense.
+// The network behind the engine. An interface, so that tests can substitute one that cannot be
+// loaded, is slow, fails, or writes illegal moves.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class Thinker {
 
 using LoadThinker = std::function<std::unique_ptr<Thinker>(const nn::NetworkOptions&)>;
 
-// A decoder that is at hand, and that of a checkpoint; the latter throws Error.
+// A decoder that is loaded, and one from a checkpoint; the latter throws Error.
 std::unique_ptr<Thinker> ThinkerOf(std::unique_ptr<decoder::Player> player);
 std::unique_ptr<Thinker> LoadDecoder(const nn::NetworkOptions& options);
 

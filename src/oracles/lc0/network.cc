@@ -29,7 +29,7 @@ float QuickExp(float x) {
   return std::bit_cast<float>(std::bit_cast<int32_t>(mantissa) + (whole << 23));
 }
 
-// To 11 bits behind the first, as lc0 keeps priors in 16 bits; tiny ones become 0.
+// To 11 bits after the leading one, as lc0 stores priors in 16 bits; tiny ones become 0.
 float RoundPrior(float prior) {
   const int32_t kept = std::bit_cast<int32_t>(prior) + (1 << 11) - (3 << 28);
   return kept < 0 ? 0 : std::bit_cast<float>(((kept >> 12) << 12) + (3 << 28));

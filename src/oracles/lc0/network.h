@@ -1,4 +1,4 @@
-// An lc0 network as an evaluator: planes in, priors of the legal moves and win, draw, loss out.
+// An lc0 network as an evaluator: priors of the legal moves, and win, draw, loss.
 //
 //   Lc0Network net({.network = {.path = "maia-1500.pb.gz", .threads = 2}});
 //   net.Evaluate(questions, answers);
@@ -21,12 +21,12 @@ namespace kibitz::oracles {
 struct Lc0Options {
   nn::NetworkOptions network = {};
   double policy_temperature = 1;  // Priors are a softmax of logits divided by this.
-  // Priors as lc0 computes them, with its quick exponential and rounded to 11 bits: for the same
-  // searches visit for visit. Else exact.
+  // Computes priors as lc0 does, with its approximate exponential and rounded to 11 bits, so that a
+  // search has the same visits. Else exact.
   bool lc0_rounding = false;
 };
 
-// What the network says before anything is made of it.
+// The outputs of the network.
 struct Lc0Output {
   std::vector<float> logits;  // Of the question's moves.
   float win = 0;              // For the side to move; sum 1. A network without WDL: draw is 0.

@@ -17,7 +17,7 @@ constexpr size_t kBlackToMove = 108;
 constexpr size_t kClock = 109;
 constexpr size_t kOnes = 111;
 
-// As this side sees it: Black's view has the ranks turned around.
+// As this side sees it: for Black the ranks are mirrored.
 Bitboard SeenBy(Color color, Bitboard set) {
   return color == Color::kWhite ? set : __builtin_bswap64(set);
 }

@@ -11,7 +11,7 @@
 namespace kibitz::decoder {
 namespace {
 
-// Sorts, and turns logits into probabilities.
+// Sorts, and computes probabilities from logits.
 std::vector<Candidate> Ranked(std::vector<Candidate> candidates) {
   std::ranges::sort(candidates, [](const Candidate& a, const Candidate& b) {
     return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;

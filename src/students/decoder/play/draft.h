@@ -1,4 +1,4 @@
-// The board the network will most likely write after a move, by the rules.
+// Drafts the board that the network will most likely write after a move, by the rules.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace kibitz::decoder {
 
-// `after` is the position after the move where it was legal. Where it was not, the piece is moved
-// all the same on the board as it was written: `before`, 68 tokens.
+// `after` is the position after a legal move. Without it, the piece moves on the board as it was
+// written: `before`, 68 tokens.
 BoardTokens DraftBoard(std::span<const TokenId> before, TokenId move,
                        const std::optional<chess::Board>& after);
 

@@ -1,5 +1,5 @@
-// The decoder as an evaluator for a search: priors by instinct, the value it gives to its move.
-// Positions are read without the game before them.
+// The decoder as an evaluator for a search: priors from policy_head, the value of its most likely
+// move. Positions are read without their history.
 //
 //   DecoderEvaluator evaluator(Player::Load({.path = "model.pt"}), "model.pt");
 //   oracles::Search(evaluator, tree, {.visits = 400});

@@ -1,4 +1,4 @@
-// The decoder's network as a player runs it: embeddings, layers, heads. Letters: D width, M move
+// The decoder's network at inference: embeddings, layers, heads. Letters: D width, M move
 // vocabulary, V board vocabulary.
 //
 //   const WeightsFile file = ReadWeightsFile("model.pt");
@@ -26,7 +26,7 @@
 
 namespace kibitz::decoder {
 
-// What stands at a position: a token, or a value in its place. Rows of one table of embeddings.
+// The input at a position: a token or a value. An index into one table of embeddings.
 class Input {
  public:
   static Input Of(TokenId token) { return Input(token); }
@@ -40,13 +40,13 @@ class Input {
   int row_;
 };
 
-// Inputs that follow each other in one stream.
+// Consecutive inputs of one stream.
 struct Reading {
   nn::KvCache* cache = nullptr;
   int first = 0;  // Position of the first.
   std::vector<Input> inputs = {};
-  bool block = false;            // They see each other both ways.
-  std::vector<int> wanted = {};  // Which of them are asked for, ascending from 0.
+  bool block = false;            // Attention between them is bidirectional.
+  std::vector<int> wanted = {};  // Whose hidden states are returned, ascending from 0.
 };
 
 class Model {
@@ -68,7 +68,7 @@ class Model {
   void PolicyLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
   void ThinkingLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
   void BoardLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
-  // The likeliest buckets.
+  // The most likely buckets.
   std::vector<int> WlBuckets(const float* hidden, int64_t rows);
   std::vector<int> DBuckets(const float* hidden, int64_t rows);
   float WlOf(int bucket) const { return wl_centers_[static_cast<size_t>(bucket)]; }
@@ -101,7 +101,7 @@ class Model {
   nn::PackedRows packed_;
 };
 
-// Weights drawn as PyTorch's constructors draw them: to measure and test without a checkpoint.
+// Weights initialised as PyTorch's constructors do: to measure and test without a checkpoint.
 io::StateDict RandomWeights(const NetConfig& config, uint64_t seed);
 
 }  // namespace kibitz::decoder

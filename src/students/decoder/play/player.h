@@ -1,4 +1,4 @@
-// The decoder at play, without torch: loads a checkpoint, predicts, thinks.
+// Runs a decoder without torch: loads a checkpoint, predicts, thinks.
 //
 //   const auto player = Player::Load({.path = "model.pt", .precision = nn::Precision::kInt8});
 //   const Prediction answer = player->Predict(board, {.value = true});
@@ -31,7 +31,7 @@ class Player {
   // one that was read before. Throws Error.
   static std::unique_ptr<Player> Load(const nn::NetworkOptions& options);
   static std::unique_ptr<Player> Load(const io::ModelFile& file, const nn::NetworkOptions& options);
-  // The network of these sizes with weights drawn at random: to measure speed without a checkpoint.
+  // A network of these sizes with random weights: to measure speed without a checkpoint.
   static std::unique_ptr<Player> Random(const NetConfig& config, uint64_t seed,
                                         const nn::NetworkOptions& options = {});
   explicit Player(std::unique_ptr<Model> model);
@@ -41,12 +41,12 @@ class Player {
 
   const NetConfig& config() const;
   int threads() const;
-  // Of weights and packed copies.
+  // Of the weights and their packed copies.
   size_t memory_bytes() const;
 
   Prediction Predict(const chess::Board& board, const PredictOptions& options = {});
-  // The same for many positions, read together: faster than one by one, the same answers. The n-th
-  // uses seed + n.
+  // The same for a batch of positions: faster than one by one, the same answers. The n-th uses seed
+  // + n.
   std::vector<Prediction> PredictAll(std::span<const chess::Board> boards,
                                      const PredictOptions& options = {});
 
@@ -63,8 +63,8 @@ class Player {
   std::unique_ptr<Model> model_;
 };
 
-// A game as the network reads it: boards, moves and the values it gives them. Each further move
-// costs only its own tokens.
+// A game as the network reads it: boards, moves and their values. Each further move costs only its
+// own tokens.
 class GameReader {
  public:
   ~GameReader();
@@ -74,7 +74,7 @@ class GameReader {
   // `move` must be legal. Throws Error when the sequence has no room left.
   void Play(chess::Move move);
   const chess::Board& board() const;
-  // What the network thinks of each position at its move; for the side that moved.
+  // The value of each move, for the side that moved.
   std::span<const NodeValue> values() const;
   Prediction Predict(const PredictOptions& options = {});
 

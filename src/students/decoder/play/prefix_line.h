@@ -1,5 +1,5 @@
-// A sequence as the prefix stream reads it: boards see themselves both ways, other tokens what is
-// before them. Remembers what it has read.
+// A sequence in the prefix stream: attention within a board is bidirectional, otherwise causal.
+// Keeps track of what was read.
 //
 //   PrefixLine line(model, 68 + 2);
 //   line.PushBoard(BoardTokensOf(board));
@@ -24,18 +24,18 @@ class PrefixLine {
   int size() const { return static_cast<int>(inputs_.size()); }
   void Push(Input input);
   void PushBoard(std::span<const TokenId> tokens);
-  // Forgets what is behind.
+  // Drops the tokens from `size` on.
   void Truncate(int size);
-  // Tokens that were read, or are being read; and to read again what is behind the first `count`.
+  // Tokens that were read or are being read; reads again those from `count` on.
   int read() const { return read_; }
   void ReadAgainFrom(int count) { read_ = std::min(read_, count); }
 
-  // What has not been read yet, to be read now; its last token is wanted.
+  // Adds what was not read yet; the hidden state of the last token is wanted.
   void AddUnread(std::vector<Reading>& readings);
 
  private:
   std::vector<Input> inputs_;
-  std::vector<int> block_ends_;  // Of each token: behind the last that it sees.
+  std::vector<int> block_ends_;  // For each token: one past the last that it attends to.
   int read_ = 0;
   nn::KvCache cache_;
 };

@@ -1,5 +1,5 @@
-// What the decoder answers: predictions, and thoughts with their variations. Plain values; the
-// player makes them (player.h), the command line, UCI, arena and web show them.
+// What the decoder returns: predictions, and thoughts with their variations. Plain values, made by
+// player.h, shown by the command line and UCI.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct PredictOptions {
 };
 
 struct Prediction {
-  // What was found before is set: nothing, or everything but the value.
+  // By the stop token. Then everything is empty, or only the value.
   bool cancelled = false;
   // Nothing only when the position has no legal move and only those were asked for.
   std::optional<Candidate> chosen;
@@ -72,8 +72,8 @@ struct ThinkOptions {
   bool legal_only = false;
   uint64_t seed = 0;
   bool draft = true;  // Boards drafted by the rules: the same result, faster.
-  // The whole sequence to write, whatever the network would choose: for values of a given line, and
-  // to measure speed with any weights. Values remain the network's own.
+  // The tokens to write instead of the network's choices: for the values of a given line, and to
+  // measure speed with any weights. Values remain the network's own.
   std::vector<TokenId> script = {};
   std::stop_token stop = {};  // Looked at between layers.
 };
@@ -102,12 +102,12 @@ struct LegalLine {
 };
 LegalLine LegalPart(const Variation& variation);
 
-// The value of a node for the side to move at the root. `ply` is the node's index.
+// A node's value for the side to move at the root. `ply` is the node's index.
 NodeValue RootView(NodeValue value, size_t ply);
 
 enum class ThoughtEnd {
   kFinished,   // end_think, final move, value; or, with legal_only, a root without legal moves.
-  kNoRoom,     // The sequence reached its longest.
+  kNoRoom,     // The sequence reached its maximum length.
   kCancelled,  // By the stop token.
 };
 
@@ -115,7 +115,7 @@ struct ThoughtStats {
   int passes = 0;            // Through the network.
   int64_t rows = 0;          // Tokens run through it, in both streams.
   int drafted_tokens = 0;    // Board tokens proposed by the rules ...
-  int accepted_tokens = 0;   // ... and found to be the network's own.
+  int accepted_tokens = 0;   // ... and chosen by the network too.
   int written_tokens = 0;    // Tokens written after the root board.
   double seconds = 0;        // Of the whole call, for ThinkAll over all thoughts.
   double first_seconds = 0;  // Until the root was read.
@@ -134,14 +134,14 @@ struct Thought {
   std::vector<Entry> d_entries;
   std::vector<Variation> variations;
 
-  // What the network would play without thinking: policy_head at the root board, legal moves only,
-  // the most likely first. Empty when cancelled before that.
+  // The moves without thinking: policy_head at the root board, legal moves only, the most likely
+  // first. Empty when cancelled before that.
   std::vector<Candidate> instinct;
-  // The final move as written; nothing when the thought did not get there.
+  // The final move as written; nothing when the thought ended before it.
   std::optional<Candidate> final_move;
   std::optional<NodeValue> final_value;  // For the side to move at the root.
-  // Every legal move by the final head, the most likely first; as `instinct` when the thought did
-  // not get there.
+  // Every legal move by policy_head at the end, the most likely first; `instinct` when the thought
+  // ended before that.
   std::vector<Candidate> candidates;
   // The move to play: the final move where it is legal, else the most likely legal one.
   // Nothing when the position has no legal move or the thought was cancelled before any pass.

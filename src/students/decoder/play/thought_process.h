@@ -1,5 +1,5 @@
-// One thought as it grows: says what the network must read next, takes what came of it, and writes
-// its tokens. Many can share the passes of one network.
+// Writes one thought, token by token: says what the network must read next, and takes its hidden
+// states. Many thoughts can share the passes of one network.
 //
 //   ThoughtProcess process(model, root, options, listener);
 //   while (!process.done()) {
@@ -8,9 +8,9 @@
 //   }
 //   Thought thought = process.Finish();
 //
-// The states are those of the documents: MOVE, WL_D, BOARD, AFTER_BOARD, AFTER_END_VAR, FINAL. The
-// causal stream writes boards and decides where variations end; it is read only when it is asked,
-// so its reading of moves and values shares the pass of the next board.
+// The states are MOVE, WL_D, BOARD, AFTER_BOARD, AFTER_END_VAR and FINAL of the reference. The
+// causal stream writes boards and decides where variations end; it is read only when needed, so
+// that moves and values share the pass of the next board.
 #pragma once
 
 #include <optional>
@@ -43,7 +43,7 @@ class ThoughtProcess {
   enum class State {
     kRoot,
     kWl,        // Of a variation's move, ...
-    kD,         // ... and behind it.
+    kD,         // ... and after it.
     kBoard,     // Writing it.
     kBoardEnd,  // Written, but not read whole.
     kAfterEndVar,
@@ -60,11 +60,11 @@ class ThoughtProcess {
   void Push(TokenId token, Input input, int block);
   void PushAlone(TokenId token) { PushAlone(token, Input::Of(token)); }
   void PushAlone(TokenId token, Input input);
-  // Goes on in this state, or ends the thought when it is full.
+  // Enters this state, or ends the thought when it is full.
   void Continue(State state);
   Reading CausalReading(std::span<const TokenId> drafted);
 
-  // What each state does with the hidden states it asked for.
+  // What each state does with its hidden states.
   void TakeRoot(const float* hidden);
   void TakeWl(const float* hidden, State next);
   void TakeD(const float* hidden);
@@ -99,7 +99,7 @@ class ThoughtProcess {
   nn::KvCache causal_;
   int causal_read_ = 0;  // Tokens.
 
-  int next_single_ = 10001;  // Block of the next token that is no board's.
+  int next_single_ = 10001;  // Block of the next token outside boards.
   int next_board_ = 0;
   std::optional<chess::Board> line_;  // By the rules from the root, while moves are legal.
   // The position that the next move is chosen for. With legal_only: by the rules, as line_. Else as
@@ -109,7 +109,7 @@ class ThoughtProcess {
   BoardTokens draft_;       // Of the board being written.
   int board_size_ = 0;      // Its tokens so far.
   int window_ = 0;          // How many tokens of the draft to try.
-  int matched_ = 0;         // Tokens like the draft's since the last other one.
+  int matched_ = 0;         // Tokens equal to the draft since the last that differed.
 };
 
 }  // namespace kibitz::decoder

@@ -29,7 +29,7 @@ nn::Linear MakeLinear(std::span<const float> weight, std::span<const float> bias
 
 }  // namespace
 
-// What a few positions need on their way. Each thread takes positions of its own all the way.
+// Buffers for a few positions. A thread runs its own positions through all convolutions.
 struct Model::Workspace {
   nn::Team alone{1};
   nn::PackedRows packed;

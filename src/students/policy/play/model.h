@@ -1,4 +1,4 @@
-// The policy's network as a player runs it: many positions at once. Letters: B positions, C
+// The policy's network at inference, over batches of positions. Letters: B positions, C
 // channels, I channels of the input, K window of a convolution, M moves.
 //
 //   Model model(io::ReadModel("models/policy-small"), {.threads = 2});
@@ -46,8 +46,8 @@ class Model {
   };
   // One of the two, by the network's window.
   struct Convolution {
-    nn::Conv small;   // 3x3, by Winograd's way.
-    nn::Linear wide;  // Any other: a product with what each square sees.
+    nn::Conv small;   // 3x3, by Winograd transforms.
+    nn::Linear wide;  // Other sizes: a product over the window of each square (im2col).
   };
   struct Block {
     Norm ln1;
@@ -66,7 +66,7 @@ class Model {
   void WriteInputs(std::span<const PackedPosition> positions, Workspace& space) const;
   // features: (B, 64 * C), square by square.
   void RunCnn(std::span<const PackedPosition> positions, Workspace& space, float* features) const;
-  // All positions through the convolutions into features_, a few at a time on each thread.
+  // Runs the convolutions into features_, a few positions at a time on each thread.
   void RunPasses(std::span<const PackedPosition> positions);
   // The linear layers, all threads together.
   void RunLinears(std::span<const PackedPosition> positions, float* logits);
@@ -76,7 +76,7 @@ class Model {
   // to = conv(from) square by square; `from` has `channels` numbers a square.
   void Convolve(const Convolution& conv, const float* from, int64_t channels, int64_t boards,
                 Workspace& space, float* to) const;
-  // What each square sees, multiplied.
+  // The same as a product over the window of each square.
   void ConvolveWide(const nn::Linear& conv, const float* from, int64_t channels, int64_t boards,
                     Workspace& space, float* to) const;
   void Normalise(const Norm& norm, const float* from, int64_t boards, float* to) const;

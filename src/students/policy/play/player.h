@@ -1,8 +1,8 @@
-// The policy at play: a position in, its legal moves with probabilities out.
+// Runs a policy: the legal moves of a position with their probabilities.
 //
 //   Player player({.path = "models/policy-small"});
 //   const Prediction prediction = player.Predict(board);
-//   prediction.moves.front();                              // The likeliest.
+//   prediction.moves.front();                              // The most likely.
 #pragma once
 
 #include <span>
@@ -21,8 +21,9 @@ struct LikelyMove {
 };
 
 struct Prediction {
-  std::vector<LikelyMove> moves;  // All legal ones, the likeliest first; none at the end of a game.
-  // Of the network's own distribution over the whole vocabulary, what it gives to legal moves.
+  std::vector<LikelyMove>
+      moves;  // All legal ones, the most likely first; none when the game is over.
+  // The probability of all legal moves together, in the softmax over the whole vocabulary.
   double legal_mass = 0;
 };
 
