@@ -10,6 +10,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/shipped.h"
 #include "io/weights/convert_weights.h"
 #include "io/weights/lc0_file.h"
 #include "io/weights/safetensors.h"
@@ -24,8 +25,9 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kWeightsName = "model.safetensors";
 constexpr const char* kConfigName = "config.json";
 
-std::string WeightsPath(const std::string& path) {
+std::string WeightsPath(std::string path) {
   std::error_code error;
+  if (!fs::exists(path, error)) path = FindShipped(path).value_or(path);
   if (!fs::exists(path, error)) {
     throw Error(
         "{}: found no such file or folder, expected a model: a folder with {} and {}, or a .pt, "

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -110,6 +110,15 @@ TEST(ModelFileTest, SaysWhatIsMissing) {
   }
   EXPECT_THAT(MessageOf([&] { ReadModel(folder.path()); }),
               HasSubstr("found no model.safetensors in the folder"));
+}
+
+TEST(ModelFileTest, FindsModelsThatShip) {
+  const TempFolder folder;
+  const std::string model = folder.path() + "/models/test-model";
+  WriteModel(model, StateDict({{"a", Zeros({2})}}, "test"), {{"width", 9}});
+  setenv("KIBITZ_SHARE", folder.path().c_str(), 1);
+  EXPECT_EQ(ReadModel("models/test-model").place, model + "/model.safetensors");
+  unsetenv("KIBITZ_SHARE");
 }
 
 TEST(ModelFileTest, UnknownKeysAreNoError) {
