@@ -10,6 +10,7 @@
 #include "io/weights/model_file.h"
 #include "students/policy/data/export.h"
 #include "students/policy/data/net_config.h"
+#include "students/policy/data/vocabulary.h"
 
 namespace kibitz::cli {
 namespace {
