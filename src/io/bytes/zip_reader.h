@@ -1,7 +1,7 @@
 // The entries of a zip archive as spans of the mapped file, for .pt files.
 //
 //   const ZipReader zip(file->bytes(), path);
-//   if (const ZipReader::Entry* entry = zip.Find("archive/data.pkl")) ... zip.Content(*entry) ...
+//   if (const ZipReader::Entry* entry = zip.Find("archive/data.pkl")) Use(zip.Content(*entry));
 //
 // Our own and not libzip, because tensors must map the file: only stored (uncompressed) entries
 // can, torch writes nothing else, and libzip does not tell where an entry's bytes begin. So this

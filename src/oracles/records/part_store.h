@@ -7,7 +7,7 @@
 //   for (int64_t part = 0; part < parts; ++part) {
 //     if (!store.Has(part)) store.Write(part, Work(part));
 //   }
-//   store.ForEachUnit([&](io::JsonValue unit) { writer.Append(unit); });   // Into OUT.
+//   store.ForEachUnit([&](const io::JsonLine& unit) { Use(unit.root()); });   // Into OUT.
 //   store.Finish(summary);
 //
 // Existing parts must have been made with the same options.

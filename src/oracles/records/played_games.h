@@ -1,7 +1,7 @@
 // Records of games that teachers play, against themselves or each other: each row has the move
 // played, the teacher's best move and the value of the position.
 //
-//   PlayGames(teachers, {.games = 1000}, openings, parts, progress);
+//   PlayGames(players, {.games = 1000}, openings, parts, progress);
 //
 // Game n depends on the seed and n alone, not on the batch or the parts.
 #pragma once

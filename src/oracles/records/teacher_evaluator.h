@@ -1,7 +1,7 @@
 // A teacher, such as a UCI engine, as an evaluator for a search: its wdl is the value, its lines'
 // fractions are the priors. Moves without a line share `rest` equally.
 //
-//   TeacherEvaluator evaluator(std::make_unique<EngineTeacher>(options));
+//   TeacherEvaluator evaluator(std::make_unique<EngineTeacher>(options), 16);
 //   Search(evaluator, tree, {.visits = 100});
 #pragma once
 

@@ -2,8 +2,7 @@
 //
 //   std::array<TokenId, 68> ids = BoardTokensOf(board);
 //   TokenId token = TokenOf(move);                   // Castling e1h1, knight promotion bare.
-//   Result<Move> move = MoveOf(board, token);        // Castling and promotion follow from the
-//   position.
+//   Result<Move> move = MoveOf(board, token);        // The board tells castling and promotion.
 //
 // The tokens hold neither the en passant square nor the counters: decoding loses them.
 #pragma once
