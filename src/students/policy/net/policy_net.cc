@@ -132,7 +132,7 @@ Tensor PolicyCnn::Logits(const Tensor& inputs, Form form) {
     x = torch::gelu(Convolved(input, x));  // (B, 64, C)
   }
   for (ResidualBlock& block : blocks) {
-    const auto run = [block, form](const Tensor& in) mutable { return block->Run(in, form); };
+    auto run = [block, form](const Tensor& in) mutable { return block->Run(in, form); };
     x = recompute_blocks ? learn::Recomputed(x, block->parameters(), run) : run(x);
   }
   if (form == Form::kPlain) return output->forward(out_ln->Plain(x.flatten(1)));

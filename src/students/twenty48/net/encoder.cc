@@ -108,7 +108,7 @@ Tensor EncoderImpl::Hidden(const Tensor& tokens, Form form) {
   Tensor x = (tok_emb(tokens) + positions->weight).reshape({boards * 16, d});  // (R, D)
   for (const auto& module : *blocks) {
     Block block(std::dynamic_pointer_cast<BlockImpl>(module));
-    const auto run = [this, block, form](const Tensor& in) mutable {
+    auto run = [this, block, form](const Tensor& in) mutable {
       return form == Form::kFused ? FusedBlock(block, in) : PlainBlock(block, in);
     };
     x = recompute_blocks ? learn::Recomputed(x, block->parameters(), run) : run(x);
