@@ -54,7 +54,7 @@ TEST(ProgressTest, AResumedRunCountsFromItsBeginningButNotInTheRate) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   progress.Add(1);
   ASSERT_EQ(captured.lines.size(), 1U);
-  EXPECT_THAT(captured.lines[0], HasSubstr("steps 50%  501/1k"));
+  EXPECT_THAT(captured.lines[0], HasSubstr("steps 50%  501/1.00k"));
   // At most ten a second: 499 take 50 seconds and more, not the tenth of one that 501 would tell.
   EXPECT_THAT(captured.lines[0], Not(HasSubstr("ETA 0:00")));
   progress.Finish();
@@ -68,9 +68,10 @@ TEST(ProgressTest, TheTimeLimitBoundsTheTimeLeft) {
   Progress progress("steps", 1'000'000, options);
   progress.SetNote("batch 3/8");
   progress.Add(0);  // Nothing done yet: only the limit is known.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
   progress.Add(1);
   ASSERT_EQ(captured.lines.size(), 2U);
-  EXPECT_THAT(captured.lines[0], ContainsRegex("^steps 0%  0/1M  0/s  ETA 1:00  batch 3/8$"));
+  EXPECT_THAT(captured.lines[0], ContainsRegex("^steps 0%  0/1.00M  0/s  ETA 1:00  batch 3/8$"));
   EXPECT_THAT(captured.lines[1], HasSubstr("ETA 1:00"));
 }
 
