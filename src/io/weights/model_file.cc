@@ -13,6 +13,7 @@
 #include "base/shipped.h"
 #include "io/weights/convert_weights.h"
 #include "io/weights/lc0_file.h"
+#include "io/weights/run_checkpoints.h"
 #include "io/weights/safetensors.h"
 #include "io/weights/torch_file.h"
 
@@ -29,6 +30,10 @@ std::string WeightsPath(std::string path) {
   std::error_code error;
   if (!fs::exists(path, error)) path = FindShipped(path).value_or(path);
   if (!fs::exists(path, error)) {
+    // In a run's folder the message names its newest checkpoint.
+    if (path.ends_with(".pt") && !ListCheckpoints(fs::path(path).parent_path()).empty()) {
+      CheckCheckpointExists(path);
+    }
     throw Error(
         "{}: found no such file or folder, expected a model: a folder with {} and {}, or a .pt, "
         ".safetensors or .pb.gz file; check the path",
