@@ -266,7 +266,7 @@ TEST(Twenty48Cli, AWarmStartTakesTheModelOfTheWeights) {
   const Ran first = train("first", small);
   ASSERT_EQ(first.code, 0) << first.err;
   const std::string weights = folder.File("first/best.pt");  // Though no validation was due.
-  const Ran taken = train("taken", {"--init", weights, "--mode", "binned_ev"});
+  const Ran taken = train("taken", {"--init", weights});
   ASSERT_EQ(taken.code, 0) << taken.err;
   EXPECT_THAT(taken.err, HasSubstr("model from " + weights));
   const Ran other = train("other", {"--init", weights, "--hidden-size", "32"});
