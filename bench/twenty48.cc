@@ -4,17 +4,15 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "base/atomic_file.h"
 #include "base/random.h"
 #include "bench/bench.h"
 #include "games/twenty48/spawn.h"
-#include "io/weights/safetensors.h"
+#include "io/weights/model_file.h"
 #include "learn/runtime.h"
 #include "learn/weights.h"
 #include "oracles/twenty48/row_heuristic.h"
@@ -142,10 +140,8 @@ twenty48::NetConfig SmallConfig() {
 
 std::string WriteModel(const Encoder& net) {
   const std::string folder = MadeDataFolder() + "/twenty48-model";
-  std::filesystem::create_directories(folder);
-  io::WriteSafetensors(folder + "/model.safetensors", {.tensors = learn::WeightsOf(*net)});
-  twenty48::NetConfig config = net->config;
-  WriteFileAtomically(folder + "/config.json", FieldsOf(config).ToTree().dump(2));
+  io::WriteModel(folder, io::StateDict(learn::WeightsOf(*net), folder),
+                 twenty48::ConfigTree(net->config, std::nullopt));
   return folder;
 }
 
@@ -160,7 +156,7 @@ void BenchPlay(Bench& bench, Encoder& net, const std::vector<Position>& position
   const torch::Tensor ids = twenty48::TokenTensor(tokens);
   const std::string folder = WriteModel(net);
   for (nn::Precision precision : {nn::Precision::kInt8, nn::Precision::kF32}) {
-    twenty48::Player player(folder, {.model = {.precision = precision}});
+    twenty48::Player player({.network = {.path = folder, .precision = precision}});
     Signature signature;
     for (const twenty48::Choice& choice : player.Choose(boards)) {
       signature.Add(static_cast<uint64_t>(choice.best));

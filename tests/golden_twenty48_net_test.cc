@@ -56,7 +56,7 @@ TEST(GoldenTwenty48Net, Outputs) {
   int64_t compared = 0;
   for (const std::string& folder : Twenty48Models()) {
     for (const std::string& path : {folder, folder + "/model.safetensors", folder + "/model.pt"}) {
-      Encoder net(*ConfigOf(folder));
+      Encoder net(ConfigOf(io::ReadModel(folder)));
       LoadWeightsInto(net, path);
       const torch::NoGradGuard no_grad;
       const Tensor tokens = Array(folder + "/tokens.npy");
@@ -77,7 +77,7 @@ TEST(GoldenTwenty48Net, Outputs) {
 
 TEST(GoldenTwenty48Net, ABinnedInitLoadsIntoAPolicy) {
   const std::string path = Twenty48Models("binned_ev").at(0);
-  NetConfig config = *ConfigOf(path);
+  NetConfig config = ConfigOf(io::ReadModel(path));
   config.head_type = HeadType::kActionPolicy;
   Encoder net(config);
   learn::InitWeights(*net, 1);

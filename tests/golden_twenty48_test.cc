@@ -273,7 +273,7 @@ TEST(GoldenTwenty48, ModelOutputs) {
     const std::vector<float> logits = numbers("logits.npy");
     for (nn::Precision precision : {nn::Precision::kF32, nn::Precision::kInt8}) {
       const float within = precision == nn::Precision::kF32 ? 1e-5F : 0.05F;
-      Model model(folder, {.precision = precision, .threads = 2});
+      Model model(io::ReadModel(folder), {.precision = precision, .threads = 2});
       std::vector<float> answers(logits.size());
       model.Answer(boards, answers.data());
       EXPECT_LT(LargestGap(answers, logits), within) << folder;

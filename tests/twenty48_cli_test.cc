@@ -141,6 +141,11 @@ TEST(Twenty48Cli, OraclesAndModelsPlayAndAreMeasured) {
   EXPECT_EQ(json::parse(lines[0])["board"].size(), 16);
   EXPECT_EQ(json::parse(lines[5])["moves"], 5);
   EXPECT_EQ(Twenty48({"play"}).code, 2);
+  for (const std::string command : {"play", "eval"}) {
+    const Ran missing = Twenty48({command, "--model", "no/such/model"});
+    EXPECT_EQ(missing.code, 1);
+    EXPECT_THAT(missing.err, HasSubstr("no/such/model: found no such file or folder"));
+  }
 }
 
 TEST(Twenty48Cli, TheOracleLearnsResumesAndPlays) {

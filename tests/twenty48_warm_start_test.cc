@@ -7,10 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/atomic_file.h"
 #include "games/twenty48/slide.h"
-#include "io/weights/safetensors.h"
-#include "io/weights/state_dict.h"
+#include "io/weights/model_file.h"
 #include "learn/weights.h"
 #include "students/twenty48/data/attention_free_layout.h"
 #include "students/twenty48/net/encoder.h"
@@ -25,18 +23,18 @@ using kibitz::testing::TempFolder;
 
 TEST(WarmStart, TheShippedModelPlaysAsItsEncoder) {
   const std::string shipped = ModelPath("twenty48-small");
-  ASSERT_TRUE(IsAttentionFree(io::StateDict::Read(shipped)));
-  const NetConfig config = *ConfigOf(shipped);
+  ASSERT_TRUE(IsAttentionFree(io::ReadModel(shipped).weights));
+  const NetConfig config = ConfigOf(io::ReadModel(shipped));
   Encoder net(config);
   InitEncoder(net, 1);
   LoadWeightsInto(net, shipped);
   const TempFolder folder;
-  io::WriteSafetensors(folder.File("model.safetensors"), {.tensors = learn::WeightsOf(*net)});
-  WriteFileAtomically(folder.File("config.json"), ConfigText(config, BinningOf(shipped)));
-  ASSERT_FALSE(IsAttentionFree(io::StateDict::Read(folder.path())));
+  io::WriteModel(folder.path(), io::StateDict(learn::WeightsOf(*net), folder.path()),
+                 ConfigTree(config, BinningOf(io::ReadModel(shipped))));
+  ASSERT_FALSE(IsAttentionFree(io::ReadModel(folder.path()).weights));
 
-  Player fast(shipped, {.model = {.threads = 1}});
-  Player plain(folder.path(), {.model = {.threads = 1}});
+  Player fast({.network = {.path = shipped, .threads = 1}});
+  Player plain({.network = {.path = folder.path(), .threads = 1}});
   std::vector<Board> boards;
   PlayGames(fast, {.games = 8, .seed = 2}, [&](const Board& board, const Choice&) {
     if (board.packed() % 16 == 0 || boards.size() < 100) boards.push_back(board);

@@ -20,7 +20,6 @@ using twenty48::GameFigures;
 using Json = nlohmann::ordered_json;
 
 struct EvalOptions {
-  std::string model;
   std::string oracle;
   int depth = 2;
   twenty48::GamesOptions games;
@@ -30,8 +29,8 @@ struct EvalOptions {
 
 Fields FieldsOf(EvalOptions& options) {
   Fields fields;
-  fields.Add("model", options.model, "network to measure: a checkpoint, or a model's folder",
-             {.metavar = "PATH"});
+  fields.Add("model", options.player.network.path,
+             "network to measure: a checkpoint, or a model's folder", {.metavar = "PATH"});
   fields.Add("oracle", options.oracle,
              kOracleHelp + std::string("; measured itself without --model, else compared with it"),
              {.metavar = "ORACLE"});
@@ -94,18 +93,19 @@ void Print(const GameFigures& figures, const Json& object) {
 }
 
 int Run(const EvalOptions& options, const Context& context) {
-  if (options.model.empty() && options.oracle.empty()) {
+  const bool network = !options.player.network.path.empty();
+  if (!network && options.oracle.empty()) {
     throw Error::Usage("give --model, or --oracle to measure the expectimax itself");
   }
   std::vector<Game> games;
   Json object = Json::object();
   const auto start = std::chrono::steady_clock::now();
-  if (options.model.empty()) {
+  if (!network) {
     const auto evaluation = OpenEvaluation(options.oracle);
     games = PlayGames(*evaluation, {.depth = options.depth}, options.games,
-                      options.player.model.threads);
+                      options.player.network.threads);
   } else {
-    twenty48::Player player(options.model, options.player);
+    twenty48::Player player(options.player);
     std::optional<Agreement> agreement;
     if (!options.oracle.empty() && options.agreement > 0) agreement.emplace(options);
     games = PlayGames(player, options.games, [&](const Board& board, const Choice& choice) {
@@ -144,7 +144,8 @@ Command Twenty48Eval() {
            "Plays games side by side: mean score with its 95% interval, how many games reach each\n"
            "tile, moves per second, and how often the network's move is the oracle's. A game "
            "depends\n"
-           "on the seed and its number: all players get the same random numbers.",
+           "on the seed and its number: all players get the same random numbers.\n"
+           "A network without attention runs in f32 whatever --precision says.",
        .example = "kibitz 2048 eval --model models/twenty48-small --games 1000"},
       Run);
 }

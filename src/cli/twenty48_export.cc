@@ -1,15 +1,8 @@
-#include <fmt/format.h>
-
-#include <filesystem>
 #include <string>
 
-#include "base/atomic_file.h"
-#include "base/error.h"
 #include "cli/commands.h"
-#include "cli/json_output.h"
-#include "io/weights/safetensors.h"
-#include "io/weights/state_dict.h"
-#include "io/weights/torch_file.h"
+#include "cli/model_export.h"
+#include "io/weights/model_file.h"
 #include "students/twenty48/data/net_config.h"
 
 namespace kibitz::cli {
@@ -30,27 +23,18 @@ Fields FieldsOf(ExportOptions& options) {
 }
 
 int Run(const ExportOptions& options, const Context& context) {
-  std::optional<twenty48::NetConfig> config = twenty48::ConfigOf(options.model);
-  if (!config) {
-    throw Error("{}: holds no config; expected a checkpoint of 'kibitz 2048 train'", options.model);
-  }
-  const io::StateDict weights = io::StateDict::From(io::ReadPt(options.model), options.model);
-  std::filesystem::create_directories(options.out);
-  io::WriteSafetensors(options.out + "/model.safetensors", {.tensors = weights.tensors()});
-  const bool binned = config->head_type == twenty48::HeadType::kBinnedEv;
-  WriteFileAtomically(
-      options.out + "/config.json",
-      ConfigText(*config, binned ? twenty48::BinningOf(options.model) : std::nullopt));
+  const io::ModelFile file = io::ReadModel(options.model);
+  const twenty48::NetConfig config = twenty48::ConfigOf(file);
+  const bool binned = config.head_type == twenty48::HeadType::kBinnedEv;
   uint64_t parameters = 0;
-  for (const io::NamedTensor& weight : weights.tensors()) {
+  for (const io::NamedTensor& weight : file.weights.tensors()) {
     parameters += *io::CountOf(weight.tensor.shape);
   }
-  if (context.json) {
-    PrintJson({{"folder", options.out}, {"parameters", parameters}});
-  } else {
-    fmt::print("{}: {} parameters\n", options.out, parameters);
-  }
-  return 0;
+  return ExportModel(
+      {.weights = file.weights,
+       .config = ConfigTree(config, binned ? twenty48::BinningOf(file) : std::nullopt),
+       .parameters = parameters},
+      options.out, context);
 }
 
 }  // namespace

@@ -100,8 +100,9 @@ void PlayAll(const GenerateOptions& options, const std::vector<int64_t>& numbers
       keep(oracles::PlayRawGame(search, options.play, numbers[i], options.out));
     });
   } else {
-    twenty48::Player player(options.student, {.model = {.precision = nn::Precision::kInt8,
-                                                        .threads = options.threads}});
+    twenty48::Player player({.network = {.path = options.student,
+                                         .precision = nn::Precision::kInt8,
+                                         .threads = options.threads}});
     PlayLabelledGames(
         player, *evaluation,
         {.play = options.play, .temperature = options.temperature, .threads = options.Threads()},

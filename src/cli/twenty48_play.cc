@@ -23,7 +23,6 @@ using twenty48::Move;
 using Json = nlohmann::ordered_json;
 
 struct PlayOptions {
-  std::string model;
   std::string oracle;
   int depth = 2;
   twenty48::PlayerOptions player;
@@ -36,8 +35,8 @@ struct PlayOptions {
 
 Fields FieldsOf(PlayOptions& options) {
   Fields fields;
-  fields.Add("model", options.model, "network that plays: a checkpoint, or a model's folder",
-             {.metavar = "PATH"});
+  fields.Add("model", options.player.network.path,
+             "network that plays: a checkpoint, or a model's folder", {.metavar = "PATH"});
   fields.Add("oracle", options.oracle, kOracleHelp + std::string("; plays in place of a network"),
              {.metavar = "ORACLE"});
   fields.Add("depth", options.depth, "moves the oracle searches", {.min = 1, .max = 8});
@@ -56,11 +55,12 @@ Fields FieldsOf(PlayOptions& options) {
 class Chooser {
  public:
   explicit Chooser(const PlayOptions& options) {
-    if (options.model.empty() == options.oracle.empty()) {
+    const bool network = !options.player.network.path.empty();
+    if (network != options.oracle.empty()) {
       throw Error::Usage("give either --model or --oracle");
     }
-    if (!options.model.empty()) {
-      player_.emplace(options.model, options.player);
+    if (network) {
+      player_.emplace(options.player);
     } else {
       evaluation_ = OpenEvaluation(options.oracle);
       search_.emplace(*evaluation_, oracles::ExpectimaxOptions{.depth = options.depth});
@@ -154,7 +154,8 @@ Command Twenty48Play() {
        .summary = "watch a network or the expectimax play a game",
        .details =
            "On a terminal the board is drawn move by move; elsewhere only the end of the game is\n"
-           "printed. With --json a line for each move, and one for the result.",
+           "printed. With --json a line for each move, and one for the result.\n"
+           "A network without attention runs in f32 whatever --precision says.",
        .example = "kibitz 2048 play --model models/twenty48-small"},
       Run);
 }

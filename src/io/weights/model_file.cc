@@ -26,7 +26,33 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kWeightsName = "model.safetensors";
 constexpr const char* kConfigName = "config.json";
 
+// " (it has a.pt, b.pt)", for a folder that holds weights under other names.
+std::string OtherWeights(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool weights = name.ends_with(".pt") || name.ends_with(".safetensors") ||
+                         name.ends_with(".pb.gz") || name.ends_with(".pb");
+    if (weights) names.push_back(name);
+  }
+  if (names.empty()) return "";
+  std::ranges::sort(names);
+  constexpr size_t kShown = 3;
+  if (names.size() > kShown) {
+    names.resize(kShown);
+    names.emplace_back("...");
+  }
+  return fmt::format(" (it has {})", fmt::join(names, ", "));
+}
+
 std::string WeightsPath(std::string path) {
+  if (path.empty()) {
+    throw Error(
+        "no model: found an empty path, expected a folder with {} and {}, or a .pt, .safetensors "
+        "or .pb.gz file; give the model's path",
+        kWeightsName, kConfigName);
+  }
   std::error_code error;
   if (!fs::exists(path, error)) path = FindShipped(path).value_or(path);
   if (!fs::exists(path, error)) {
@@ -43,9 +69,9 @@ std::string WeightsPath(std::string path) {
   std::string file = (fs::path(path) / kWeightsName).string();
   if (fs::exists(file, error)) return file;
   throw Error(
-      "{}: found no {} in the folder, expected a model folder; 'kibitz policy export' and 'kibitz "
-      "2048 export' write one, or name a file in it",
-      path, kWeightsName);
+      "{}: found no {} in the folder{}, expected a model folder; 'kibitz policy export' and "
+      "'kibitz 2048 export' write one, or name a file of weights",
+      path, kWeightsName, OtherWeights(path));
 }
 
 std::string HeadOf(const std::string& path) {
@@ -111,10 +137,16 @@ Json ConfigIn(const Value& root) {
   return {};
 }
 
-Json ConfigBeside(const std::string& path) {
+// Objects in config.json are sections; what is at the top is the section "model".
+void AddConfigBeside(const std::string& path, Json& config) {
   const std::string file = (fs::path(path).parent_path() / kConfigName).string();
   std::error_code error;
-  return fs::exists(file, error) ? LoadConfig(file).tree : Json();
+  if (!fs::exists(file, error)) return;
+  const Json tree = LoadConfig(file).tree;
+  config["model"] = Json::object();
+  for (const auto& [key, value] : tree.items()) {
+    (value.is_object() ? config : config["model"])[key] = value;
+  }
 }
 
 }  // namespace
@@ -157,9 +189,7 @@ ModelFile ReadModel(const std::string& path) {
   const Value root =
       format == ModelFormat::kSafetensors ? Unflatten(ReadSafetensors(file), file) : ReadPt(file);
   Json config = ConfigIn(root);
-  if (config.is_null() || !config.contains("model")) {
-    if (Json beside = ConfigBeside(file); !beside.is_null()) config["model"] = std::move(beside);
-  }
+  if (config.is_null() || !config.contains("model")) AddConfigBeside(file, config);
   return {.weights = StateDict::From(root, file),
           .config = std::move(config),
           .place = file,

@@ -19,8 +19,8 @@ enum class ModelFormat : uint8_t { kTorch, kSafetensors, kLc0 };
 
 struct ModelFile {
   StateDict weights;
-  // The config that the file holds, or config.json beside it as the section "model". Only plain
-  // values; null when there is no config.
+  // The config that the file holds, or config.json beside it: its objects are sections, the rest is
+  // the section "model". Only plain values; null when there is no config.
   nlohmann::ordered_json config;
   std::string place;  // The file of the weights, for messages.
   ModelFormat format = ModelFormat::kTorch;

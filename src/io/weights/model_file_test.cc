@@ -90,13 +90,14 @@ TEST(ModelFileTest, WritesAFolderThatItReads) {
   const TempFolder folder;
   const StateDict weights({{"a", Zeros({2})}, {"b", Zeros({4, 1})}}, "test");
   const std::string model = folder.File("model");
-  WriteModel(model, weights, {{"width", 9}});
+  WriteModel(model, weights, {{"width", 9}, {"binning", {{"bins", 5}}}});
   // The folder, or the weights in it.
   for (const std::string& path : {model, model + "/model.safetensors"}) {
     const ModelFile file = ReadModel(path);
     EXPECT_EQ(file.place, model + "/model.safetensors");
     EXPECT_EQ(file.weights.tensors().size(), 2U);
     EXPECT_EQ(*file.Section("model"), (Json{{"width", 9}}));
+    EXPECT_EQ(*file.Section("binning"), (Json{{"bins", 5}}));
   }
   std::filesystem::remove(model + "/config.json");
   EXPECT_EQ(ReadModel(model).Section("model"), nullptr);
@@ -109,7 +110,13 @@ TEST(ModelFileTest, SaysWhatIsMissing) {
                 HasSubstr(name + ": found no such file or folder, expected a model"));
   }
   EXPECT_THAT(MessageOf([&] { ReadModel(folder.path()); }),
-              HasSubstr("found no model.safetensors in the folder"));
+              HasSubstr(folder.path() + ": found no model.safetensors in the folder, expected"));
+  for (const std::string name : {"b.pt", "a.pb.gz", "notes.txt"}) {
+    WriteFileAtomically(folder.File(name), "x");
+  }
+  EXPECT_THAT(MessageOf([&] { ReadModel(folder.path()); }),
+              HasSubstr("in the folder (it has a.pb.gz, b.pt), expected"));
+  EXPECT_THAT(MessageOf([&] { ReadModel(""); }), HasSubstr("no model: found an empty path"));
 }
 
 TEST(ModelFileTest, FindsModelsThatShip) {
@@ -124,7 +131,7 @@ TEST(ModelFileTest, FindsModelsThatShip) {
 TEST(ModelFileTest, UnknownKeysAreNoError) {
   const TempFolder folder;
   WriteModel(folder.path(), StateDict({{"a", Zeros({2})}}, "test"),
-             {{"width", 9}, {"depth", nullptr}, {"rope_theta", 1e4}, {"nested", {{"x", 1}}}});
+             {{"width", 9}, {"depth", nullptr}, {"rope_theta", 1e4}, {"shape", {1, 2}}});
   const ModelFile file = ReadModel(folder.path());
   Sizes sizes;
   ::testing::internal::CaptureStderr();
@@ -132,7 +139,7 @@ TEST(ModelFileTest, UnknownKeysAreNoError) {
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(sizes.width, 9);
   EXPECT_EQ(sizes.depth, 8) << "null leaves the field as it is";
-  EXPECT_THAT(said, HasSubstr("unknown keys left out: rope_theta, nested"));
+  EXPECT_THAT(said, HasSubstr("unknown keys left out: rope_theta, shape"));
   file.ReadSection("none", FieldsOf(sizes));
   EXPECT_EQ(sizes.width, 9);
 }

@@ -1,13 +1,10 @@
 #include "io/weights/state_dict.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "io/weights/safetensors.h"
-#include "io/weights/torch_file.h"
 
 namespace kibitz::io {
 namespace {
@@ -78,14 +75,6 @@ StateDict StateDict::From(const Value& root, const std::string& place) {
     for (NamedTensor& tensor : tensors) tensor.name.erase(0, kParallel.size());
   }
   return {std::move(tensors), place};
-}
-
-StateDict StateDict::Read(const std::string& path) {
-  namespace fs = std::filesystem;
-  const std::string file =
-      fs::is_directory(path) ? (fs::path(path) / "model.safetensors").string() : path;
-  if (file.ends_with(".safetensors")) return {ReadSafetensors(file).tensors, file};
-  return From(ReadPt(file), file);
 }
 
 StateDict::StateDict(std::vector<NamedTensor> tensors, std::string place)

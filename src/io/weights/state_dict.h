@@ -1,6 +1,6 @@
 // The weights of a model by name, from whatever a training script put around them.
 //
-//   const StateDict weights = StateDict::Read("run.pt");
+//   const StateDict weights = StateDict::From(ReadPt("run.pt"), "run.pt");
 //   const Tensor& head = weights.Get("policy_head.weight");
 #pragma once
 
@@ -24,8 +24,6 @@ class StateDict {
   // (data-parallel) at the start when every name has it. Throws Error, naming `place`, when there
   // is no tensor or two get one name.
   static StateDict From(const Value& root, const std::string& place);
-  // Of a .safetensors file, a folder with model.safetensors, or a file of torch.save. Throws Error.
-  static StateDict Read(const std::string& path);
   // Names as they are, such as those of a safetensors file.
   StateDict(std::vector<NamedTensor> tensors, std::string place);
 

@@ -1,17 +1,12 @@
 #include "students/twenty48/data/net_config.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/config.h"
 #include "base/error.h"
-#include "io/weights/torch_file.h"
-#include "io/weights/value_tree.h"
+#include "students/twenty48/data/attention_free_layout.h"
 
 namespace kibitz::twenty48 {
-
-namespace fs = std::filesystem;
 
 Fields FieldsOf(NetConfig& config) {
   Fields fields;
@@ -86,58 +81,79 @@ uint64_t CountParameters(const NetConfig& config) {
 
 namespace {
 
-// The config that belongs to weights, with the place it was read from.
-struct StoredConfig {
-  nlohmann::ordered_json model;
-  nlohmann::ordered_json binning;  // Null where there is none.
-  std::string place;
-};
+NetConfig EncoderSizes(const io::StateDict& weights) {
+  NetConfig config;
+  config.input_vocab_size = io::SizeFromShape(weights, "tok_emb.weight", 0);
+  config.hidden_size = io::SizeFromShape(weights, "tok_emb.weight", 1);
+  config.max_position_embeddings = io::SizeFromShape(weights, "pos_emb.pos_emb.weight", 0);
+  config.num_hidden_layers = io::CountLayers(weights, "blocks.{}.mlp.w_gate.weight");
+  config.intermediate_size = io::SizeFromShape(weights, "blocks.0.mlp.w_gate.weight", 0);
+  if (weights.Find("policy_head.weight") != nullptr) {
+    config.head_type = HeadType::kActionPolicy;
+  } else {
+    config.output_n_bins = io::SizeFromShape(weights, "ev_heads.0.weight", 0);
+  }
+  return config;
+}
 
-std::optional<StoredConfig> ReadStored(const std::string& weights) {
-  if (weights.ends_with(".pt")) {
-    const io::Value root = io::ReadPt(weights);
-    const io::Value* model = root.Find("config.model");
-    if (model == nullptr) return std::nullopt;
-    StoredConfig stored{.model = io::ToTree(*model), .binning = {}, .place = weights};
-    if (const io::Value* binning = root.Find("config.binning")) {
-      stored.binning = io::ToTree(*binning);
-    }
-    return stored;
+// The encoder that the network without attention is written into has one layer more. Its width and
+// heads are in no shape.
+NetConfig AttentionFreeSizes(const io::StateDict& weights) {
+  NetConfig config;
+  config.hidden_size = 0;
+  config.num_hidden_layers = io::CountLayers(weights, "gates.{}.weight") + 1;
+  if (config.num_hidden_layers > 1) {
+    config.intermediate_size = io::SizeFromShape(weights, "gates.0.weight", 0);
   }
-  const fs::path folder =
-      fs::is_directory(weights) ? fs::path(weights) : fs::path(weights).parent_path();
-  const std::string path = (folder / "config.json").string();
-  if (!fs::exists(path)) return std::nullopt;
-  StoredConfig stored{.model = LoadConfig(path).tree, .binning = {}, .place = path};
-  if (stored.model.contains("binning")) {
-    stored.binning = stored.model["binning"];
-    stored.model.erase("binning");
-  }
-  return stored;
+  const int answers = io::SizeFromShape(weights, "head.weight", 0);
+  if (answers == 4) config.head_type = HeadType::kActionPolicy;
+  config.output_n_bins = answers / 4;
+  return config;
+}
+
+// Unset stays unset where every head has its own keys.
+void SetKeyValueHeads(const io::StateDict& weights, NetConfig& config) {
+  if (config.num_key_value_heads || config.hidden_size < config.num_attention_heads) return;
+  const int heads = io::SizeFromShape(weights, "blocks.0.attn.wk.weight", 0) / config.head_width();
+  if (heads != config.num_attention_heads) config.num_key_value_heads = heads;
+}
+
+void CheckFound(const io::ModelFile& file, const char* key, int value, const char* more) {
+  if (value != 0) return;
+  throw Error(
+      "{}: found no {} (no weight's shape tells it), expected it in config.model or config.json; "
+      "add it there{}",
+      file.place, key, more);
 }
 
 }  // namespace
 
-std::optional<NetConfig> ConfigOf(const std::string& weights) {
-  const std::optional<StoredConfig> stored = ReadStored(weights);
-  if (!stored) return std::nullopt;
-  NetConfig config;
-  FieldsOf(config).ReadTree(stored->model, stored->place);
+NetConfig ConfigOf(const io::ModelFile& file, int num_heads) {
+  const bool attention = !IsAttentionFree(file.weights);
+  NetConfig config = attention ? EncoderSizes(file.weights) : AttentionFreeSizes(file.weights);
+  config.num_attention_heads = 0;
+  file.ReadSection("model", FieldsOf(config));
+  if (config.num_attention_heads == 0) config.num_attention_heads = num_heads;
+  CheckFound(file, "hidden_size", config.hidden_size, "");
+  CheckFound(file, "num_attention_heads", config.num_attention_heads,
+             ", or play with --num-heads N");
+  if (attention) SetKeyValueHeads(file.weights, config);
+  if (config.head_type == HeadType::kActionPolicy) config.output_n_bins.reset();
+  CheckConfig(config);
   return config;
 }
 
-std::optional<BinningOptions> BinningOf(const std::string& weights) {
-  const std::optional<StoredConfig> stored = ReadStored(weights);
-  if (!stored || stored->binning.is_null()) return std::nullopt;
+std::optional<BinningOptions> BinningOf(const io::ModelFile& file) {
+  if (file.Section("binning") == nullptr) return std::nullopt;
   BinningOptions binning;
-  FieldsOf(binning).ReadTree(stored->binning, stored->place + ", binning");
+  file.ReadSection("binning", FieldsOf(binning));
   return binning;
 }
 
-std::string ConfigText(NetConfig config, std::optional<BinningOptions> binning) {
+nlohmann::ordered_json ConfigTree(NetConfig config, std::optional<BinningOptions> binning) {
   nlohmann::ordered_json tree = FieldsOf(config).ToTree();
   if (binning) tree["binning"] = FieldsOf(*binning).ToTree();
-  return tree.dump(2) + "\n";
+  return tree;
 }
 
 }  // namespace kibitz::twenty48

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/options.h"
+#include "io/weights/model_file.h"
 #include "students/twenty48/data/targets.h"
 
 namespace kibitz::twenty48 {
@@ -48,12 +49,13 @@ int64_t AttentionFreeWidth(const NetConfig& config);
 // Of the encoder.
 uint64_t CountParameters(const NetConfig& config);
 
-// The config that belongs to weights: config.json beside a .safetensors file or in the folder, or
-// the one a .pt checkpoint holds. Nothing when there is none. Throws Error.
-std::optional<NetConfig> ConfigOf(const std::string& weights);
-// The bins of the binned heads, from the same place: the section `binning`. Throws Error.
-std::optional<BinningOptions> BinningOf(const std::string& weights);
-// The text of a config.json that ConfigOf and BinningOf read back.
-std::string ConfigText(NetConfig config, std::optional<BinningOptions> binning);
+// The sizes of a file's network: those that its config has, the others by the shapes of its
+// weights. The number of heads has no shape: `num_heads` is for files without it, 0 for none.
+// Throws Error.
+NetConfig ConfigOf(const io::ModelFile& file, int num_heads = 0);
+// The bins of the binned heads: the section `binning` of the file's config. Throws Error.
+std::optional<BinningOptions> BinningOf(const io::ModelFile& file);
+// A config.json that ConfigOf and BinningOf read back.
+nlohmann::ordered_json ConfigTree(NetConfig config, std::optional<BinningOptions> binning);
 
 }  // namespace kibitz::twenty48

@@ -47,9 +47,11 @@ TrainOptions Completed(TrainOptions options) {
     throw Error::Usage("dataset.dataset_dir is not set: where is the pack?");
   }
   if (!options.init.empty()) {
-    if (const std::optional<NetConfig> config = ConfigOf(options.init)) {
+    const io::ModelFile file = io::ReadModel(options.init);
+    if (file.Section("model") != nullptr) {
+      const NetConfig config = ConfigOf(file, options.model.num_attention_heads);
       options.model =
-          learn::ModelOfWeights(options.model, *config, options.given_model, options.init);
+          learn::ModelOfWeights(options.model, config, options.given_model, options.init);
     }
   }
   if (options.target.mode == TargetMode::kBinnedEv) {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "io/weights/state_dict.h"
+#include "io/weights/model_file.h"
 #include "learn/block_attention.h"
 #include "learn/fused.h"
 #include "learn/recompute.h"
@@ -151,7 +151,7 @@ void InitEncoder(Encoder& net, uint64_t seed) {
 }
 
 void LoadWeightsInto(Encoder& net, const std::string& path) {
-  const io::StateDict read = io::StateDict::Read(path);
+  const io::StateDict read = io::ReadModel(path).weights;
   if (IsAttentionFree(read)) {
     AttentionFree small(net->config);
     learn::LoadWeights(*small, read, read.place());

@@ -1,6 +1,6 @@
 #include "students/twenty48/net/trainee.h"
 
-#include "io/weights/state_dict.h"
+#include "io/weights/model_file.h"
 #include "learn/autocast.h"
 #include "learn/weights.h"
 
@@ -29,7 +29,7 @@ void Twenty48Trainee::InitNet() {
   attention_free_ = AttentionFree(options_.model);
   InitAttentionFree(attention_free_, seed);
   if (options_.init.empty()) return;
-  const io::StateDict weights = io::StateDict::Read(options_.init);
+  const io::StateDict weights = io::ReadModel(options_.init).weights;
   learn::LoadWeights(*attention_free_, weights, weights.place());
 }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/error.h"
-#include "io/weights/state_dict.h"
 #include "nn/transformer/block_attention.h"
 #include "nn/transformer/transformer.h"
 #include "students/twenty48/data/attention_free_layout.h"
@@ -15,27 +13,15 @@ namespace {
 // Boards per pass: their rows stay in cache.
 constexpr int64_t kBoardsOfPass = 12;
 
-NetConfig ReadConfig(const std::string& path) {
-  const std::optional<NetConfig> config = ConfigOf(path);
-  if (!config) {
-    throw Error(
-        "{}: has no config; expected a config.json beside it, or a checkpoint of "
-        "'kibitz 2048 train'",
-        path);
-  }
-  CheckConfig(*config);
-  return *config;
-}
-
 void Append(std::vector<float>& to, const std::vector<float>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
 }  // namespace
 
-Model::Model(const std::string& path, const ModelOptions& options)
-    : config_(ReadConfig(path)), team_(options.threads) {
-  const io::StateDict weights = io::StateDict::Read(path);
+Model::Model(const io::ModelFile& file, const nn::NetworkOptions& options)
+    : config_(ConfigOf(file, options.num_heads)), team_(options.threads) {
+  const io::StateDict& weights = file.weights;
   if (IsAttentionFree(weights)) {
     attention_free_ = std::make_unique<AttentionFreeModel>(weights, config_);
     return;
@@ -222,20 +208,11 @@ void Model::ForChunks(std::span<const Board> boards,
                       const std::function<void(std::span<const Board>, int64_t, Workspace&)>& run) {
   const int64_t chunks = (std::ssize(boards) + kBoardsOfPass - 1) / kBoardsOfPass;
   team_.Run(chunks, [&](int64_t chunk) {
-    std::unique_ptr<Workspace> space;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!free_.empty()) {
-        space = std::move(free_.back());
-        free_.pop_back();
-      }
-    }
-    if (!space) space = std::make_unique<Workspace>();
     const auto begin = static_cast<size_t>(chunk * kBoardsOfPass);
     const size_t count = std::min<size_t>(kBoardsOfPass, boards.size() - begin);
-    run(boards.subspan(begin, count), static_cast<int64_t>(begin), *space);
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(space));
+    workspaces_.Borrow([&](Workspace& space) {
+      run(boards.subspan(begin, count), static_cast<int64_t>(begin), space);
+    });
   });
 }
 

@@ -1,39 +1,32 @@
 // The 2048 network as a player runs it: many boards in one product. Letters: B boards, R = 16 B
 // rows, D width, A answers (4, or 4 times the bins).
 //
-//   Model model("models/twenty48-small", {.precision = nn::Precision::kInt8});
+//   Model model(io::ReadModel("models/twenty48-small"), {.precision = nn::Precision::kInt8});
 //   model.Answer(boards, logits);                      // (B, A)
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "games/twenty48/board.h"
+#include "io/weights/model_file.h"
 #include "nn/kernels/linear.h"
-#include "nn/kernels/precision.h"
+#include "nn/kernels/network_options.h"
 #include "nn/kernels/team.h"
+#include "nn/kernels/workspaces.h"
 #include "students/twenty48/data/net_config.h"
 #include "students/twenty48/play/attention_free_model.h"
 
 namespace kibitz::twenty48 {
 
-struct ModelOptions {
-  nn::Precision precision = nn::Precision::kF32;
-  int threads = 0;  // 0: one for each core.
-};
-
 class Model {
  public:
-  // A .pt checkpoint, a .safetensors file with config.json beside it, or the folder of both.
   // Weights without attention (attention_free_model.h) run in f32 whatever the precision. Throws
   // Error.
-  Model(const std::string& path, const ModelOptions& options);
+  Model(const io::ModelFile& file, const nn::NetworkOptions& options);
 
   const NetConfig& config() const { return config_; }
   int threads() const { return team_.size(); }
@@ -94,8 +87,7 @@ class Model {
   std::vector<float> final_norm_;
   nn::Linear heads_;  // In f32: they are small.
   int64_t hidden_columns_ = 0;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Workspace>> free_;  // Guarded by mutex_.
+  nn::Workspaces<Workspace> workspaces_;
 };
 
 }  // namespace kibitz::twenty48

@@ -20,19 +20,19 @@ void Softmax(std::span<float> numbers) {
 }
 
 // The middle of each bin, by the binning stored with the weights. Throws Error.
-std::vector<float> BinCenters(const std::string& path, int bins) {
-  const std::optional<BinningOptions> binning = BinningOf(path);
+std::vector<float> BinCenters(const io::ModelFile& file, int bins) {
+  const std::optional<BinningOptions> binning = BinningOf(file);
   if (!binning) {
     throw Error(
         "{}: stores no binning, so the expected value of {} bins is unknown; add \"binning\": "
         "{{\"strategy\", \"special_zero_one\", \"edges\"}} to its config.json as in its training "
         "config, or use --rule best_bin",
-        path, bins);
+        file.place, bins);
   }
   const Binner binner(*binning);
   if (binner.bins() != bins) {
     throw Error("{}: its binning has {} bins, its heads have {}; correct 'binning' in config.json",
-                path, binner.bins(), bins);
+                file.place, binner.bins(), bins);
   }
   std::vector<float> centers;
   for (int bin = 0; bin < bins; ++bin) centers.push_back(static_cast<float>(binner.CenterOf(bin)));
@@ -42,24 +42,20 @@ std::vector<float> BinCenters(const std::string& path, int bins) {
 }  // namespace
 
 Fields FieldsOf(PlayerOptions& options) {
-  Fields fields;
-  std::vector<std::pair<std::string, nn::Precision>> precisions;
-  for (const auto& [name, precision] : nn::kPrecisions) {
-    precisions.emplace_back(std::string(name), precision);
-  }
-  fields.AddChoice("precision", options.model.precision,
-                   "of the network's products; without attention always f32", precisions);
-  fields.Add("threads", options.model.threads, "0: one per core", {.min = 0, .max = 1024});
+  Fields fields = FieldsOf(options.network);
   fields.AddChoice("rule", options.rule,
                    "how binned heads score a move: probability of the last bin, or expected value",
                    {{"best_bin", BinnedRule::kBestBin}, {"expected", BinnedRule::kExpected}});
   return fields;
 }
 
-Player::Player(const std::string& path, const PlayerOptions& options)
-    : options_(options), model_(path, options.model) {
+Player::Player(const PlayerOptions& options)
+    : Player(io::ReadModel(options.network.path), options) {}
+
+Player::Player(const io::ModelFile& file, const PlayerOptions& options)
+    : options_(options), model_(file, options.network) {
   if (config().head_type == HeadType::kBinnedEv && options.rule == BinnedRule::kExpected) {
-    centers_ = BinCenters(path, config().bins());
+    centers_ = BinCenters(file, config().bins());
   }
 }
 

@@ -1,6 +1,6 @@
-// The student at play: boards in, moves out.
+// Runs a 2048 student: chooses a move for each board.
 //
-//   Player player("models/twenty48-small", {});
+//   Player player({.network = {.path = "models/twenty48-small"}});
 //   const std::vector<Choice> choices = player.Choose(boards);
 #pragma once
 
@@ -20,7 +20,7 @@ namespace kibitz::twenty48 {
 enum class BinnedRule { kBestBin, kExpected };
 
 struct PlayerOptions {
-  ModelOptions model = {};
+  nn::NetworkOptions network = {};
   BinnedRule rule = BinnedRule::kBestBin;
 };
 Fields FieldsOf(PlayerOptions& options);
@@ -35,7 +35,7 @@ struct Choice {
 class Player {
  public:
   // The expected rule needs the binning stored with the weights. Throws Error.
-  Player(const std::string& path, const PlayerOptions& options);
+  explicit Player(const PlayerOptions& options);
 
   const NetConfig& config() const { return model_.config(); }
   Model& model() { return model_; }
@@ -43,6 +43,7 @@ class Player {
   std::vector<Choice> Choose(std::span<const Board> boards);
 
  private:
+  Player(const io::ModelFile& file, const PlayerOptions& options);
   Choice ChoiceOf(const Board& board, const float* logits) const;
 
   PlayerOptions options_;

@@ -21,6 +21,7 @@ namespace {
 using kibitz::testing::ModelPath;
 using kibitz::testing::TempFolder;
 using kibitz::testing::Twenty48Models;
+using Json = nlohmann::ordered_json;
 
 std::vector<Board> SomeBoards() {
   std::vector<Board> boards;
@@ -52,10 +53,10 @@ TEST(Player, ChoosesLegalMovesWhateverTheBatch) {
   for (const std::string name : {"action_policy", "binned_ev"}) {
     for (BinnedRule rule : {BinnedRule::kBestBin, BinnedRule::kExpected}) {
       const std::string from = Twenty48Models(name).at(0);
-      const NetConfig config = *ConfigOf(from);
+      const NetConfig config = ConfigOf(io::ReadModel(from));
       const TempFolder folder;
-      CopyModel(from, ConfigText(config, EvenBins(config.bins())), folder);
-      Player player(folder.path(), {.rule = rule});
+      CopyModel(from, ConfigTree(config, EvenBins(config.bins())).dump(), folder);
+      Player player({.network = {.path = folder.path()}, .rule = rule});
       const std::vector<Choice> all = player.Choose(boards);
       for (size_t i = 0; i < boards.size(); ++i) {
         EXPECT_TRUE((LegalMoves(boards[i]) >> IndexOf(all[i].best) & 1) != 0);
@@ -70,10 +71,10 @@ TEST(Player, ChoosesLegalMovesWhateverTheBatch) {
 TEST(Player, ACanonicalPlayerPlaysAlikeInEveryView) {
   const TempFolder folder;
   const std::string from = Twenty48Models("action_policy").at(0);
-  NetConfig config = *ConfigOf(from);
+  NetConfig config = ConfigOf(io::ReadModel(from));
   config.canonical_view = true;
-  CopyModel(from, ConfigText(config, std::nullopt), folder);
-  Player player(folder.path(), {});
+  CopyModel(from, ConfigTree(config, std::nullopt).dump(), folder);
+  Player player({.network = {.path = folder.path()}});
   for (const Board& board : SomeBoards()) {
     const Choice choice = player.Choose({&board, 1})[0];
     for (int turns = 0; turns < 4; ++turns) {
@@ -91,14 +92,14 @@ TEST(Player, ACanonicalPlayerPlaysAlikeInEveryView) {
 
 TEST(Player, ExpectedValuesFollowTheStoredBinning) {
   const std::string from = Twenty48Models("binned_ev").at(0);
-  const NetConfig config = *ConfigOf(from);
+  const NetConfig config = ConfigOf(io::ReadModel(from));
   const auto bins = static_cast<size_t>(config.bins());
   const BinningOptions even = EvenBins(config.bins());
   ASSERT_EQ(Binner(even).bins(), config.bins());
   const TempFolder folder;
-  CopyModel(from, ConfigText(config, even), folder);
-  EXPECT_EQ(BinningOf(folder.path())->edges, even.edges);
-  Player player(folder.path(), {.rule = BinnedRule::kExpected});
+  CopyModel(from, ConfigTree(config, even).dump(), folder);
+  EXPECT_EQ(BinningOf(io::ReadModel(folder.path()))->edges, even.edges);
+  Player player({.network = {.path = folder.path()}, .rule = BinnedRule::kExpected});
   for (const Board& board : SomeBoards()) {
     std::vector<float> logits(4 * bins);
     player.model().Answer({&board, 1}, logits.data());
@@ -119,13 +120,13 @@ TEST(Player, ExpectedValuesFollowTheStoredBinning) {
 
 TEST(Player, ExpectedValuesNeedAFittingBinning) {
   const std::string from = Twenty48Models("binned_ev").at(0);
-  const NetConfig config = *ConfigOf(from);
+  const NetConfig config = ConfigOf(io::ReadModel(from));
   const TempFolder folder;
   const auto refusal = [&](const std::optional<BinningOptions>& binning) -> std::string {
-    CopyModel(from, ConfigText(config, binning), folder);
-    EXPECT_NO_THROW(Player(folder.path(), {.rule = BinnedRule::kBestBin}));
+    CopyModel(from, ConfigTree(config, binning).dump(), folder);
+    EXPECT_NO_THROW(Player({.network = {.path = folder.path()}, .rule = BinnedRule::kBestBin}));
     try {
-      Player(folder.path(), {.rule = BinnedRule::kExpected});
+      Player({.network = {.path = folder.path()}, .rule = BinnedRule::kExpected});
     } catch (const Error& error) {
       return error.what();
     }
@@ -134,6 +135,67 @@ TEST(Player, ExpectedValuesNeedAFittingBinning) {
   EXPECT_THAT(refusal(std::nullopt), ::testing::HasSubstr("stores no binning"));
   EXPECT_THAT(refusal(EvenBins(config.bins() + 1)), ::testing::HasSubstr("its heads have"));
   EXPECT_EQ(refusal(EvenBins(config.bins())), "");
+}
+
+TEST(Player, ConfigsMayLackSizesAndHaveOtherKeys) {
+  const std::string from = Twenty48Models("binned_ev").at(0);
+  const NetConfig golden = ConfigOf(io::ReadModel(from));
+  const TempFolder folder;
+  CopyModel(from,
+            fmt::format(R"({{"num_attention_heads": {}, "use_cache": true}})",
+                        golden.num_attention_heads),
+            folder);
+  Player player({.network = {.path = folder.path(), .threads = 1}});
+  EXPECT_EQ(player.config().kv_heads(), golden.kv_heads());
+  EXPECT_EQ(player.config().bins(), golden.bins());
+  Player whole({.network = {.path = from, .threads = 1}});
+  const std::vector<Board> boards = SomeBoards();
+  EXPECT_EQ(player.Choose(boards)[0].scores, whole.Choose(boards)[0].scores);
+}
+
+// A policy has no bins, though NetConfig has a default for them and other programs may write one.
+TEST(Player, APolicyHasNoBins) {
+  const std::string from = ModelPath("twenty48-small");
+  const io::ModelFile file = io::ReadModel(from);
+  Json config = *file.Section("model");
+  config["head_type"] = "action_policy";
+  for (const Json& bins : {Json(), Json(12)}) {
+    config["output_n_bins"] = bins;
+    const TempFolder folder;
+    CopyModel(from, config.dump(), folder);
+    EXPECT_EQ(ConfigOf(io::ReadModel(folder.path())).output_n_bins, std::nullopt);
+  }
+}
+
+// The width and the heads of the encoder are in no weight of the network without attention.
+TEST(Player, WithoutAttentionSizesComeFromShapesToo) {
+  const std::string from = ModelPath("twenty48-small");
+  const NetConfig shipped = ConfigOf(io::ReadModel(from));
+  const TempFolder folder;
+  CopyModel(from,
+            Json{{"hidden_size", shipped.hidden_size},
+                 {"num_attention_heads", shipped.num_attention_heads},
+                 {"num_key_value_heads", shipped.kv_heads()},
+                 {"layer_norm_eps", shipped.layer_norm_eps},
+                 {"canonical_view", shipped.canonical_view}}
+                .dump(),
+            folder);
+  Player player({.network = {.path = folder.path(), .threads = 1}});
+  EXPECT_EQ(ConfigTree(player.config(), std::nullopt), ConfigTree(shipped, std::nullopt));
+  CopyModel(from, "{}", folder);
+  EXPECT_THAT(kibitz::testing::MessageOf([&] { Player({.network = {.path = folder.path()}}); }),
+              ::testing::HasSubstr("found no hidden_size"));
+}
+
+TEST(Player, SaysWhatIsMissing) {
+  const std::string from = Twenty48Models("binned_ev").at(0);
+  const TempFolder folder;
+  EXPECT_THAT(
+      kibitz::testing::MessageOf([&] { Player({.network = {.path = folder.File("none")}}); }),
+      ::testing::HasSubstr("none: found no such file or folder"));
+  CopyModel(from, "{}", folder);
+  EXPECT_THAT(kibitz::testing::MessageOf([&] { Player({.network = {.path = folder.path()}}); }),
+              ::testing::HasSubstr("found no num_attention_heads"));
 }
 
 TEST(Player, DrawsByTemperature) {
@@ -147,8 +209,9 @@ TEST(Player, DrawsByTemperature) {
 
 TEST(Games, DoNotDependOnHowManyArePlayedAtATime) {
   const auto play = [](int side_by_side, nn::Precision precision) {
-    Player player(Twenty48Models("binned_ev").at(0),
-                  {.model = {.precision = precision, .threads = 1}});
+    Player player(
+        {.network = {
+             .path = Twenty48Models("binned_ev").at(0), .precision = precision, .threads = 1}});
     std::vector<int64_t> scores;
     for (const Game& game :
          PlayGames(player, {.games = 12, .seed = 3, .side_by_side = side_by_side})) {
@@ -163,7 +226,7 @@ TEST(Games, DoNotDependOnHowManyArePlayedAtATime) {
 // The card's figures over 2,000 games are a mean of 52,299 with a standard deviation of 27,700, and
 // 80% and 53% of games with 2048 and 4096. The bounds are three standard errors of 200 games below.
 TEST(ShippedModel, PlaysAsItsCardSays) {
-  Player player(ModelPath("twenty48-small"), {.model = {.threads = 2}});
+  Player player({.network = {.path = ModelPath("twenty48-small"), .threads = 2}});
   const GameFigures figures = FiguresOf(PlayGames(player, {.games = 200, .seed = 5}));
   EXPECT_GT(figures.mean, 52'299 - 3 * 27'700 / std::sqrt(200.0));
   EXPECT_GT(figures.reached.at(2048), 0.80 - 3 * std::sqrt(0.80 * 0.20 / 200));
