@@ -206,7 +206,7 @@ std::string KeyText(const Value& key) {
   return Describe(key);
 }
 
-// A leaf that is no tensor: JSON's own kinds as they are, others as a description.
+// A leaf that is not a tensor: JSON's own kinds as they are, others as a description.
 Json LeafTree(const Value& value, size_t limit) {
   switch (value.kind()) {
     case Value::Kind::kBool:

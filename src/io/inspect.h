@@ -1,5 +1,4 @@
-// What is in a file: its format (by content, not by name), its shape, its first rows. One report
-// serves people and programs.
+// Reports what a file holds: its format (by content, not by name), its shape, its first rows.
 //
 //   const FileReport report = InspectFile("model.pt", {.rows = 5});
 #pragma once
@@ -16,7 +15,7 @@ struct FileReport {
   std::string path;
   std::string format;  // "parquet", "pt", "safetensors", "npy", "jsonl", "json", "sqlite", ...
   nlohmann::ordered_json facts = nlohmann::ordered_json::object();  // Sizes, counts, versions.
-  // One table of what the file is made of: columns, tensors, values, tables, tags, keys.
+  // One table of the file's parts: columns, tensors, values, tables, tags or keys.
   std::string parts_name;
   std::vector<nlohmann::ordered_json> parts;  // Objects with the same keys.
   std::vector<nlohmann::ordered_json> rows;   // The first rows, as JSON.

@@ -1,5 +1,5 @@
-// Writing a file as a stream of bytes, packed as its ending says: .gz, .zst, anything else plain.
-// The file appears under its name only at Commit().
+// Writes a file as a stream of bytes, compressed by its extension: .gz, .zst, otherwise plain. The
+// file appears under its name only at Commit().
 //
 //   ByteSink sink("selfplay/game0.jsonl.gz");
 //   sink.Write(line);
@@ -14,10 +14,10 @@
 namespace kibitz::io {
 
 struct ByteSinkOptions {
-  // gzip 1 to 9, zstd 1 to 22; 0 is the library's choice (6 and 3).
+  // gzip 1 to 9, zstd 1 to 22; 0 is the library's default (6 and 3).
   int level = 0;
-  // Threads that pack beside the caller's; zstd only. The bytes are the same for any number
-  // above 0, and a little longer than with none.
+  // Threads that compress besides the caller's; zstd only. The output is the same for any number
+  // above 0, and slightly longer than with 0.
   int threads = 0;
 };
 
@@ -30,13 +30,14 @@ class ByteSink {
   ByteSink& operator=(const ByteSink&) = delete;
 
   void Write(std::string_view bytes);
-  // Ends the stream, makes it durable and puts it in place. Call once; without it nothing stays.
+  // Ends the stream, syncs the file and renames it into place. Call once; without it the file is
+  // removed.
   void Commit();
 
-  // Bytes given to Write so far.
+  // Bytes passed to Write so far.
   uint64_t size() const { return size_; }
 
-  // Packs text on its way to the file.
+  // Compresses text into the file.
   class Packer;
 
  private:

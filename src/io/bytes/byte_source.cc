@@ -207,7 +207,7 @@ class GzipSource : public UnpackingSource {
   z_stream stream_ = {};
   bool gzip_ = true;
   bool finished_ = false;
-  std::optional<Error> failure_;  // Thrown once what came before it is handed out.
+  std::optional<Error> failure_;  // Thrown after the bytes before it were returned.
 };
 
 constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";

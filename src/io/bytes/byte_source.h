@@ -1,13 +1,13 @@
-// A file as a stream of bytes, whatever it is packed with: plain, gzip (also many members in a
-// row), zlib, or zstd (also many frames, with skippable ones between). What it is shows in its
-// first bytes, not in its name. Unpacking runs on a thread of its own, a few chunks ahead, so
-// memory stays the same for files of any size and any rate of compression.
+// Reads a file as a stream of bytes, decompressed: plain, gzip (also of many members), zlib, or
+// zstd (also of many frames, with skippable ones between). The first bytes decide, not the name.
+// Decompression runs on its own thread, a few chunks ahead, so memory is the same for files of any
+// size and compression ratio.
 //
 //   auto source = OpenBytes("games.pgn.zst");
 //   PgnReader reader(ReadFunction(std::move(source)));
 //
-// Broken input throws Error with the file and the byte in it, after all bytes before the fault
-// were handed out.
+// Damaged input throws Error with the file and the byte offset, after all bytes before it were
+// returned.
 #pragma once
 
 #include <cstddef>
@@ -22,32 +22,32 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // Fills at most `size` bytes and tells how many; 0 at the end (or when `size` is 0). Throws
+  // Reads at most `size` bytes and returns how many; 0 at the end (or when `size` is 0). Throws
   // Error. Not to be called again after an Error.
   virtual size_t Read(char* buffer, size_t size) = 0;
-  // Bytes of the file taken so far, as they are on disk: for progress, and from any thread.
+  // Compressed bytes of the file read so far: for progress. Safe from any thread.
   virtual uint64_t Position() const = 0;
   // The path, for messages.
   virtual const std::string& name() const = 0;
 };
 
 struct ByteSourceOptions {
-  // A zstd frame may ask for this window at most: 2^25 bytes are 32 MB, all that 'zstd -20' and
-  // the Lichess files (2^23) need. The window is memory that is taken before the first byte is
-  // unpacked, so a file that asks for more is refused unless the caller raises this (up to 31).
+  // The largest window of a zstd frame, as a power of two: 2^25 bytes are 32 MB, enough for 'zstd
+  // -20' and the Lichess files (2^23). The window is allocated before the first byte is
+  // decompressed, so a file that needs more is refused unless the caller raises this (up to 31).
   int max_window_log = 25;
-  bool read_ahead = true;  // Unpack on a thread of its own.
+  bool read_ahead = true;  // Decompress on another thread.
 };
 
-// Opens and recognises the file. Throws Error.
+// Opens the file and detects its compression. Throws Error.
 std::unique_ptr<ByteSource> OpenBytes(const std::string& path,
                                       const ByteSourceOptions& options = {});
 
-// What `packed` holds, unpacked if it is packed. OpenBytes is this over the file.
+// The content of `packed`, decompressed if it is compressed. OpenBytes is this over the file.
 std::unique_ptr<ByteSource> Unpacked(std::unique_ptr<ByteSource> packed,
                                      const ByteSourceOptions& options = {});
 
-// Bytes in memory as a source; `name` stands in messages.
+// Bytes in memory as a source; `name` is for messages.
 std::unique_ptr<ByteSource> MemoryBytes(std::string bytes, std::string name);
 
 // For readers that take a function instead of a source.

@@ -18,7 +18,7 @@ std::shared_ptr<const MappedFile> MappedFile::Open(const std::string& path) {
   const bool known = fstat(descriptor, &info) == 0;
   if (!known || !S_ISREG(info.st_mode)) {
     close(descriptor);
-    throw Error("cannot read {}: it is no regular file", path);
+    throw Error("cannot read {}: it is not a regular file", path);
   }
   const auto size = static_cast<size_t>(info.st_size);
   std::span<const std::byte> bytes;

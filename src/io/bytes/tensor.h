@@ -1,5 +1,5 @@
-// Arrays of numbers as files hold them: a type, a shape, and contiguous little-endian bytes in row
-// order. Readers hand out tensors that point into the mapped file; nothing is copied until asked.
+// Arrays of numbers: a type, a shape, and contiguous little-endian bytes in row order. Readers
+// return tensors that point into the mapped file, without a copy.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ struct Tensor {
   std::shared_ptr<const void> owner;  // Keeps `bytes` valid.
 };
 
-// A tensor over a buffer of its own. CHECKs that sizes agree.
+// A tensor that owns its bytes. CHECKs that sizes agree.
 Tensor OwnedTensor(DType type, std::vector<int64_t> shape, std::vector<std::byte> bytes);
 
 // The elements as floats, whatever the type.

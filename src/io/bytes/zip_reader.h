@@ -3,12 +3,11 @@
 //   const ZipReader zip(file->bytes(), path);
 //   if (const ZipReader::Entry* entry = zip.Find("archive/data.pkl")) Use(zip.Content(*entry));
 //
-// Our own and not libzip, because tensors must map the file: only stored (uncompressed) entries
-// can, torch writes nothing else, and libzip does not tell where an entry's bytes begin. So this
-// reads the central directory (zip64 too) and refuses the rest: encryption, several disks, entries
-// that overlap, names that occur twice, and, when asked for its content, a compressed entry (those
-// of TorchScript archives are, and should be told as such). Checksums are not compared: that would
-// read all of the file, and torch can be told not to compute them.
+// Not libzip, because tensors point into the mapped file, and libzip does not tell where an entry's
+// bytes begin. Only stored (uncompressed) entries can be mapped; torch writes no others. Refused
+// are encryption, several disks, entries that overlap, duplicate names, and in Content a compressed
+// entry (TorchScript archives have some). Checksums are not compared: that would read the whole
+// file, and torch can omit them.
 #pragma once
 
 #include <cstddef>

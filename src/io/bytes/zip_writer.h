@@ -1,5 +1,5 @@
 // Writes a zip of stored (uncompressed) entries whose bytes begin at multiples of 64, as torch
-// does: what reads the file can map them. All or nothing: the file appears with Finish().
+// does, so that readers can map them. The file appears only with Finish().
 //
 //   ZipWriter zip("model.pt");
 //   zip.Add("archive/data.pkl", pickle);

@@ -38,7 +38,7 @@ int OpenLocked(const std::string& path) {
   return descriptor;
 }
 
-// Writes the file anew without its torn end and its later steps, if it has any.
+// Rewrites the file without an incomplete last line and without later steps, if it has any.
 void DropLines(const std::string& path, std::optional<int64_t> resume_step) {
   std::ifstream in(path, std::ios::binary);
   if (!in.good()) throw Error::System("cannot read " + path);
@@ -52,8 +52,8 @@ void DropLines(const std::string& path, std::optional<int64_t> resume_step) {
     }
     const Json object = Json::parse(line, nullptr, false);
     if (!object.is_object()) {
-      throw Error("{}, line {}: {} is no JSON object; remove the line or start another log", path,
-                  number, Quoted(line));
+      throw Error("{}, line {}: {} is not a JSON object; remove the line or start another log",
+                  path, number, Quoted(line));
     }
     if (IsDropped(object, resume_step)) {
       dropped = true;

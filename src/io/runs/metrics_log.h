@@ -1,11 +1,11 @@
-// A run's metrics as JSON lines: one object a line, written whole, so that a kill loses at most the
-// line in flight.
+// A run's metrics as JSON lines: one object per line, written whole, so that a kill loses at most
+// the line being written.
 //
 //   MetricsLog log("runs/a/metrics.jsonl", {.resume_step = 1200});
 //   log.Write({{"step", 1300}, {"loss", 2.31}});
 //
-// Opening an existing file drops a torn last line and, when resuming, the lines of later steps: a
-// resumed run leaves the same file as one that was never interrupted.
+// Opening an existing file drops an incomplete last line and, when resuming, the lines of later
+// steps: a resumed run leaves the same file as one that was never interrupted.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct MetricsLogOptions {
 
 class MetricsLog {
  public:
-  // Throws Error when the file cannot be written, is open elsewhere, or has a line that is no JSON
-  // object.
+  // Throws Error when the file cannot be written, is open elsewhere, or has a line that is not a
+  // JSON object.
   explicit MetricsLog(const std::string& path, const MetricsLogOptions& options = {});
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;

@@ -104,7 +104,7 @@ TEST(MetricsLog, NamesWhatIsWrong) {
   const std::string path = folder.File("m.jsonl");
   std::ofstream(path) << "{\"step\":1}\nloss 3\n{\"step\":2}\n";
   EXPECT_EQ(MessageOf(path),
-            path + ", line 2: 'loss 3' is no JSON object; remove the line or start another log");
+            path + ", line 2: 'loss 3' is not a JSON object; remove the line or start another log");
   EXPECT_EQ(ReadWhole(path), "{\"step\":1}\nloss 3\n{\"step\":2}\n");
   EXPECT_NE(MessageOf(folder.File("no/m.jsonl")).find("cannot write"), std::string::npos);
   const std::string other = folder.File("other.jsonl");

@@ -89,7 +89,7 @@ bool GetVarint(std::string_view& in, uint64_t& value) {
   return false;
 }
 
-// Takes the next field off `in`; false when the message is no message.
+// Takes the next field off `in`; false when the bytes are not a message.
 bool GetField(std::string_view& in, Field& field) {
   uint64_t key = 0;
   if (!GetVarint(in, key)) return false;
@@ -294,8 +294,8 @@ ScalarReader::ScalarReader(const std::string& path) : file_(MappedFile::Open(pat
   const bool good = ReadRecord(TextOf(*file_), offset_, data) == Record::kGood &&
                     ParseEvent(data, event) && event.version.starts_with("brain.Event:");
   if (!good) {
-    throw Error("{}: is no TensorBoard event file: it must start with a record that holds {}", path,
-                Quoted(kVersion));
+    throw Error("{}: is not a TensorBoard event file: it must start with a record that holds {}",
+                path, Quoted(kVersion));
   }
 }
 

@@ -1,4 +1,4 @@
-// TensorBoard event files: curves of a run, one number a tag and step.
+// TensorBoard event files: the curves of a run, one number per tag and step.
 //
 //   TensorBoardWriter board("runs/a", {.wall_time = now});
 //   board.Write(step, now, {{"train/loss", 2.31}, {"train/lr", 3e-4}});
@@ -6,8 +6,8 @@
 //   ScalarReader reader(board.path());
 //   while (auto scalar = reader.Next()) Use(scalar->tag, scalar->step, scalar->value);
 //
-// A folder holds one file of ours. A resumed run continues it after cutting off what the
-// interrupted run wrote beyond the step it resumes from, and a record torn by a kill.
+// A folder holds one file of ours. A resumed run continues it: records after the step it resumes
+// from, and an incomplete last record, are cut off first.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Scalar {
 struct TensorBoardOptions {
   double wall_time = 0;  // Of the start, seconds since 1970.
   std::optional<int64_t> resume_step =
-      {};  // Records of later steps are cut off; nothing: all stay.
+      {};  // Records of later steps are cut off; nothing: all are kept.
 };
 
 class TensorBoardWriter {
@@ -46,7 +46,7 @@ class TensorBoardWriter {
   TensorBoardWriter(const TensorBoardWriter&) = delete;
   TensorBoardWriter& operator=(const TensorBoardWriter&) = delete;
 
-  // One event, on disk (as far as a kill is concerned) when the call returns.
+  // Writes one event. A kill after the call does not lose it.
   void Write(int64_t step, double wall_time, const Values& values);
   const std::string& path() const { return path_; }
 
@@ -57,8 +57,7 @@ class TensorBoardWriter {
   int descriptor_ = -1;
 };
 
-// Scalars in the order of the file. Values written as tensors, images, histograms and graphs are
-// passed over.
+// Scalars in the order of the file. Tensors, images, histograms and graphs are skipped.
 class ScalarReader {
  public:
   // Throws Error when the file does not start with an event record.

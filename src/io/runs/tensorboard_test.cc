@@ -146,7 +146,7 @@ TEST(TensorBoard, EveryCutIsTornAndEveryFlipIsNoticed) {
     Put(path, std::string_view(bytes).substr(0, size));
     if (size < 42) {
       EXPECT_EQ(MessageOf(path), path +
-                                     ": is no TensorBoard event file: it must start with a "
+                                     ": is not a TensorBoard event file: it must start with a "
                                      "record that holds 'brain.Event:2'");
       continue;
     }
@@ -200,10 +200,10 @@ TEST(TensorBoard, WhatIsNoEventFileIsRefused) {
   const std::string path = folder.File("text");
   EXPECT_NE(MessageOf(path).find("cannot read"), std::string::npos);
   Put(path, "step,loss\n1,2.5\n" + std::string(100, 'x'));
-  EXPECT_NE(MessageOf(path).find("is no TensorBoard event file"), std::string::npos);
+  EXPECT_NE(MessageOf(path).find("is not a TensorBoard event file"), std::string::npos);
   Put(path, Record("\x1a\x03"
                    "abc"));
-  EXPECT_NE(MessageOf(path).find("is no TensorBoard event file"), std::string::npos);
+  EXPECT_NE(MessageOf(path).find("is not a TensorBoard event file"), std::string::npos);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
-// Rows between Parquet and JSON lines.
+// Converts rows between Parquet and JSON lines.
 //
 //   ConvertParquetToJsonl("evals.parquet", "evals.jsonl.zst");
 //   ConvertJsonlToParquet("evals.jsonl.zst", "evals.parquet");
 //
-// A row is an object, a column a key. Nulls are left out of objects. The other way the file is read
-// twice: once to find the columns and what holds them (int64, double, bool, else text; objects and
-// arrays become JSON text), once to write.
+// A row is an object, a column a key; nulls are omitted. To Parquet the file is read twice: once to
+// find the columns and their types (int64, double, bool, else text; objects and arrays become JSON
+// text), once to write.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace kibitz::io {
 
 struct TableConversion {
   uint64_t rows = 0;
-  uint64_t skipped = 0;       // Lines that are no JSON object.
+  uint64_t skipped = 0;       // Lines that are not JSON objects.
   std::string first_problem;  // Of the first such line.
 };
 
-// Called now and then with the rows done so far. May throw to stop; nothing stays then.
+// Called now and then with the rows done so far. May throw to stop; the output is then removed.
 using RowProgress = std::function<void(uint64_t rows)>;
 
 TableConversion ConvertParquetToJsonl(const std::string& from, const std::string& to,

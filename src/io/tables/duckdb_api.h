@@ -1,5 +1,5 @@
-// The part of DuckDB's C interface that Kibitz uses, and its library loaded on first use: it has
-// 60 MB, and most commands never read a Parquet file. Only parquet*.cc and duckdb_query.cc include
+// The part of DuckDB's C interface that Kibitz uses. The library is loaded on first use: it has 60
+// MB, and most commands never read a Parquet file. Only parquet*.cc and duckdb_query.cc include
 // this.
 //
 //   const DuckDbApi& duckdb = DuckDb();   // throws Error with the remedy when there is no library

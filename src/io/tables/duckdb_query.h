@@ -1,5 +1,5 @@
-// DuckDB with owners: a database in memory, and a query whose rows come chunk by chunk. Internal to
-// io: parquet.h is the face of it.
+// RAII for DuckDB: a database in memory, and a query whose rows arrive chunk by chunk. Internal to
+// io; others use parquet.h.
 //
 //   auto database = std::make_shared<DuckDatabase>(DuckDatabase::Options{.threads = 2});
 //   DuckQuery query(database, "SELECT 1", "place for messages");
@@ -62,7 +62,7 @@ class DuckConnection {
 // work ahead, up to Options::stream_bytes, until the rows are asked for.
 class DuckQuery {
  public:
-  // `place` opens every message.
+  // `place` begins every message.
   DuckQuery(std::shared_ptr<DuckDatabase> database, const std::string& sql, std::string place);
   ~DuckQuery();
   DuckQuery(const DuckQuery&) = delete;
@@ -86,7 +86,7 @@ class DuckQuery {
   duckdb_data_chunk chunk_ = nullptr;
 };
 
-// All rows of a small answer whose columns are all VARCHAR; a null comes as "".
+// All rows of a small result whose columns are all VARCHAR; null becomes "".
 std::vector<std::vector<std::string>> TextRows(const std::shared_ptr<DuckDatabase>& database,
                                                const std::string& sql, size_t columns,
                                                const std::string& place);

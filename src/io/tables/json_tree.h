@@ -1,4 +1,4 @@
-// A parsed line as a tree that can be kept, changed and written.
+// Copies a parsed line into a tree that outlives it.
 #pragma once
 
 #include <nlohmann/json.hpp>

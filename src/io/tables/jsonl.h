@@ -1,4 +1,4 @@
-// JSON lines, one document a line, from plain, gzip or zstd files of any size.
+// Reads JSON lines, one document per line, from plain, gzip or zstd files of any size.
 //
 //   JsonLines lines("lichess_db_eval.jsonl.zst");
 //   while (const JsonLine* line = lines.Next()) {
@@ -7,9 +7,9 @@
 //     for (JsonValue eval : line->root()["evals"].Items()) Use(fen, eval["depth"].Int());
 //   }
 //
-// A document is checked whole (grammar, UTF-8, numbers of 64 bits) before Next() hands it out.
-// Blank lines are passed over, but counted. A byte-order mark, "\r\n" and a last line without an
-// end are accepted. What a line gives lives until the next call of Next().
+// A document is validated whole (grammar, UTF-8, 64-bit numbers) before Next() returns it. Blank
+// lines are skipped, but counted. A byte-order mark, "\r\n" and a last line without a newline are
+// accepted. A line and its values are valid until the next call of Next().
 //
 // With several threads, still in the order of the file:
 //
@@ -36,8 +36,8 @@
 namespace kibitz::io {
 
 struct JsonLinesOptions {
-  // A longer line is an Error: it is no JSON lines file, or a trap. Parsing takes up to 14 bytes
-  // of memory for a byte of line.
+  // A longer line is an Error: the file is not JSON lines, or hostile. Parsing takes up to 14 bytes
+  // of memory per byte of a line.
   size_t max_line_bytes = 2 << 20;
   ByteSourceOptions source = {};
 };
@@ -47,17 +47,17 @@ class JsonLine;
 
 enum class JsonKind { kMissing, kNull, kBool, kInt, kDouble, kString, kArray, kObject };
 
-// A place in a parsed line; copy it freely while the line lives. What does not fit throws an Error
-// that names file, line and field.
+// A value in a parsed line; valid and copyable while the line is. A wrong type throws an Error that
+// names file, line and field.
 class JsonValue {
  public:
-  JsonKind kind() const;  // A whole number outside of int64 is a kDouble.
+  JsonKind kind() const;  // An integer outside int64 is a kDouble.
   // The name of this field in its object; empty elsewhere.
   std::string_view key() const { return key_; }
 
   bool Bool() const;
-  int64_t Int() const;    // 3.0 is no whole number.
-  double Double() const;  // Whole numbers too.
+  int64_t Int() const;    // Not 3.0.
+  double Double() const;  // Integers too.
   std::string_view String() const;
   // Nothing when the field is missing or null.
   std::optional<int64_t> OptionalInt() const;
@@ -153,7 +153,7 @@ class JsonLines {
   // at the end. Do not mix with Next().
   std::optional<JsonLines> NextBatch();
 
-  // Bytes of the file taken so far, as they are on disk.
+  // Compressed bytes of the file read so far.
   uint64_t Position() const;
 
  private:

@@ -74,7 +74,7 @@ std::vector<int64_t> Joined(std::vector<int64_t> shape, const std::vector<int64_
 
 std::vector<int64_t> ParseShape(const PythonLiteral& literal) {
   if (literal.Is(Kind::kInt)) return {literal.number};
-  if (!literal.Is(Kind::kTuple)) throw Error("a shape that is no tuple");
+  if (!literal.Is(Kind::kTuple)) throw Error("a shape that is not a tuple");
   if (literal.items.size() > kMaxAxes) throw Error("a shape of more than {} axes", kMaxAxes);
   std::vector<int64_t> shape;
   for (const PythonLiteral& item : literal.items) {
@@ -111,11 +111,13 @@ NpyLayout ParseFieldList(const PythonLiteral& list) {
   NpyLayout layout;
   for (const PythonLiteral& item : list.items) {
     const size_t parts = item.items.size();
-    if (!item.Is(Kind::kTuple) || parts < 2 || parts > 3) throw Error("a field that is no tuple");
+    if (!item.Is(Kind::kTuple) || parts < 2 || parts > 3) {
+      throw Error("a field that is not a tuple");
+    }
     const PythonLiteral& titled = item.items[0];  // 'name', or ('title', 'name').
     const bool with_title = titled.Is(Kind::kTuple) && titled.items.size() == 2;
     const PythonLiteral& name = with_title ? titled.items[1] : titled;
-    if (!name.Is(Kind::kString)) throw Error("a field whose name is no string");
+    if (!name.Is(Kind::kString)) throw Error("a field whose name is not a string");
     const auto gap = name.text.empty() ? ParseGap(item.items[1]) : std::nullopt;
     if (gap && parts == 2) {
       layout.row_bytes += *gap;
@@ -147,7 +149,7 @@ NpyLayout ParseFieldDict(const PythonLiteral& dict) {
   const PythonLiteral& formats = ListOf(dict, "formats", count);
   std::vector<NpyField> fields;
   for (size_t i = 0; i < count; ++i) {
-    if (!names.items[i].Is(Kind::kString)) throw Error("a field whose name is no string");
+    if (!names.items[i].Is(Kind::kString)) throw Error("a field whose name is not a string");
     const PythonLiteral& format = formats.items[i];  // '<f4', or ('<f4', (4,)).
     const bool shaped = format.Is(Kind::kTuple) && format.items.size() == 2;
     fields.push_back(ParseField(names.items[i].text, shaped ? format.items[0] : format,
@@ -164,7 +166,7 @@ NpyLayout ParseFieldDict(const PythonLiteral& dict) {
       const PythonLiteral& offset = offsets.items[i];
       if (!offset.Is(Kind::kInt) || offset.number < 0 ||
           offset.number > static_cast<int64_t>(kMaxRowBytes)) {
-        throw Error("a field whose offset is no place in the row");
+        throw Error("a field whose offset is outside the row");
       }
       NpyField& field = layout.fields[i];
       field.offset = static_cast<size_t>(offset.number);
@@ -216,7 +218,7 @@ struct Header {
 // Version 3 is UTF-8; versions 1 and 2 are Latin-1.
 std::string HeaderText(std::string_view raw, int version) {
   if (version == 3) {
-    if (!simdjson::validate_utf8(raw.data(), raw.size())) throw Error("a header that is no UTF-8");
+    if (!simdjson::validate_utf8(raw.data(), raw.size())) throw Error("a header that is not UTF-8");
     return std::string(raw);
   }
   std::string text;
@@ -230,7 +232,7 @@ std::string HeaderText(std::string_view raw, int version) {
 
 Header ReadHeader(std::string_view file) {
   if (!file.starts_with(kMagic)) {
-    throw Error("{}, expected \\x93NUMPY; this is no .npy file",
+    throw Error("{}, expected \\x93NUMPY; this is not an .npy file",
                 Quoted(file.substr(0, kMagic.size())));
   }
   if (file.size() < 8)
@@ -356,14 +358,14 @@ NpyFile NpyFile::Parse(std::span<const std::byte> file, std::string name,
     const PythonLiteral* fortran = literal->Find("fortran_order");
     const PythonLiteral* shape = literal->Find("shape");
     if (descr == nullptr || fortran == nullptr || shape == nullptr || literal->items.size() != 6) {
-      throw Error("a header that is no dict of 'descr', 'fortran_order' and 'shape'");
+      throw Error("a header that is not a dict of 'descr', 'fortran_order' and 'shape'");
     }
     npy.layout_ = ParseLayout(*descr);
     if (!fortran->Is(Kind::kBool)) throw Error("a 'fortran_order' that is neither True nor False");
     if (fortran->number == 1) {
       throw Error("columns first (fortran_order); save np.ascontiguousarray(a) instead");
     }
-    if (!shape->Is(Kind::kTuple)) throw Error("a shape that is no tuple");
+    if (!shape->Is(Kind::kTuple)) throw Error("a shape that is not a tuple");
     npy.shape_ = ParseShape(*shape);
     const uint64_t needed = CheckedCount(npy.layout_, npy.shape_) * npy.layout_.row_bytes;
     npy.bytes_ = file.subspan(header.bytes);

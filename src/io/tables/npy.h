@@ -1,4 +1,5 @@
-// NumPy's .npy files, versions 1 to 3: arrays of numbers, and of rows with named fields.
+// Reads and writes NumPy's .npy files, versions 1 to 3: arrays of numbers, and of rows with named
+// fields (structured arrays).
 //
 //   const NpyFile steps = NpyFile::Open("pack/steps.npy");
 //   for (const StepRow& row : steps.Rows<StepRow>(StepLayout())) ...   // Mapped, not copied.
@@ -7,7 +8,7 @@
 //   writer.Append(std::as_bytes(std::span(planes)));                   // As often as needed.
 //   writer.Commit();                                                   // Now the count is known.
 //
-// Only row order (C order) and little-endian numbers; what is refused says how to convert it.
+// Only C order and little-endian numbers; errors say how to convert other files.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,7 @@ struct NpyField {
   size_t Bytes() const;
 };
 
-// What one element of an array is: a number, or a row of fields with gaps where there are none.
+// The type of an element: a number, or a row of fields, perhaps with gaps.
 struct NpyLayout {
   std::vector<NpyField> fields;  // In the order of the bytes. A number is one field without a name.
   size_t row_bytes = 0;
@@ -57,7 +58,7 @@ class NpyFile {
  public:
   // Maps the file and checks all of its header. Throws Error.
   static NpyFile Open(const std::string& path);
-  // The same over bytes in memory, which `owner` keeps; `name` stands in messages.
+  // The same over bytes in memory, which `owner` keeps; `name` is for messages.
   static NpyFile Parse(std::span<const std::byte> file, std::string name,
                        std::shared_ptr<const void> owner = nullptr);
 
@@ -104,7 +105,8 @@ class NpyWriter {
   // Whole rows, one or many. CHECKs the size.
   void Append(std::span<const std::byte> rows);
   uint64_t rows() const { return rows_; }
-  // Puts the count into the header and the file in place. Without it nothing stays.
+  // Writes the count into the header and renames the file into place. Without it the file is
+  // removed.
   void Commit();
 
  private:

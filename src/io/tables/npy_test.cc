@@ -207,7 +207,7 @@ TEST(Npy, ReadsVersions2And3) {
   EXPECT_EQ(Parse(file(3)).layout().fields[0].name, "\xc3\xa9") << "UTF-8";
   std::string broken = file(3);
   broken[broken.find('\xc3')] = '\xff';
-  EXPECT_EQ(ParseMessage(broken), "a.npy: found a header that is no UTF-8");
+  EXPECT_EQ(ParseMessage(broken), "a.npy: found a header that is not UTF-8");
   EXPECT_EQ(ParseMessage(file(4)), "a.npy: found version 4.0, expected 1.0, 2.0 or 3.0");
 }
 
@@ -243,7 +243,7 @@ void ExpectRefusals(const Refusals& cases) {
 
 TEST(Npy, RefusesHeadersWithAReason) {
   ExpectRefusals({
-      {"PK\x03\x04 zip", "'PK\\x03\\x04 z', expected \\x93NUMPY; this is no .npy file"},
+      {"PK\x03\x04 zip", "'PK\\x03\\x04 z', expected \\x93NUMPY; this is not an .npy file"},
       {"\x93NUMPY", "6 bytes, expected a header; the file was cut short"},
       {std::string("\x93NUMPY\x01\x00\x10", 9),
        "9 bytes, expected a header; the file was cut short"},
@@ -255,9 +255,9 @@ TEST(Npy, RefusesHeadersWithAReason) {
        "a header with something else than a string, a number, a tuple, a list, a dict or a bool "
        "at character 1"},
       {WithHeader("{'descr': '<f4', 'shape': (3,)}"),
-       "a header that is no dict of 'descr', 'fortran_order' and 'shape'"},
+       "a header that is not a dict of 'descr', 'fortran_order' and 'shape'"},
       {WithHeader("('descr',)"),
-       "a header that is no dict of 'descr', 'fortran_order' and 'shape'"},
+       "a header that is not a dict of 'descr', 'fortran_order' and 'shape'"},
       {WithHeader("{'descr': '<f4', 'fortran_order': True, 'shape': (3, 3)}"),
        "columns first (fortran_order); save np.ascontiguousarray(a) instead"},
       {WithHeader("{'descr': '<f4', 'fortran_order': 1, 'shape': (3, 3)}"),
@@ -276,8 +276,8 @@ TEST(Npy, RefusesFieldsWithAReason) {
       {WithShape("3", "(1,)"), "a 'descr' that is neither a type nor fields"},
       {WithShape("[]", "(1,)"), "elements without any bytes"},
       {WithShape("[('', '|V8')]", "(1,)"), "elements without any bytes"},
-      {WithShape("['a']", "(1,)"), "a field that is no tuple"},
-      {WithShape("[(1, '<f4')]", "(1,)"), "a field whose name is no string"},
+      {WithShape("['a']", "(1,)"), "a field that is not a tuple"},
+      {WithShape("[(1, '<f4')]", "(1,)"), "a field whose name is not a string"},
       {WithShape("[('', '<f4')]", "(1,)"), "a field without a name"},
       {WithShape("[('a', [('b', '<f4')])]", "(1,)"),
        "the field 'a' with fields of its own; save it flat"},
@@ -289,9 +289,10 @@ TEST(Npy, RefusesFieldsWithAReason) {
        "rows of over 1073741824 bytes"},
       {WithShape("{'names': ['a']}", "(1,)"), "fields without a list of 'formats'"},
       {WithShape("{'names': ['a'], 'formats': []}", "(1,)"), "fields whose lists differ in length"},
-      {WithShape("{'names': [1], 'formats': ['<f4']}", "(1,)"), "a field whose name is no string"},
+      {WithShape("{'names': [1], 'formats': ['<f4']}", "(1,)"),
+       "a field whose name is not a string"},
       {WithShape("{'names': ['a'], 'formats': ['<f4'], 'offsets': [-1]}", "(1,)"),
-       "a field whose offset is no place in the row"},
+       "a field whose offset is outside the row"},
       {WithShape("{'names': ['a'], 'formats': ['<f4'], 'itemsize': 3}", "(1,)"),
        "rows that are shorter than their fields"},
       {WithShape("{'names': ['a', 'b'], 'formats': ['<f4', '<f4'], 'offsets': [0, 2]}", "(1,)"),
@@ -301,7 +302,7 @@ TEST(Npy, RefusesFieldsWithAReason) {
 
 TEST(Npy, RefusesShapesWithAReason) {
   ExpectRefusals({
-      {WithShape("'<f4'", "3"), "a shape that is no tuple"},
+      {WithShape("'<f4'", "3"), "a shape that is not a tuple"},
       {WithShape("'<f4'", "(-1,)"), "a shape with something but sizes"},
       {WithShape("'<f4'", "('a',)"), "a shape with something but sizes"},
       {WithShape("'<f4'", "(4294967296, 4294967296)"),

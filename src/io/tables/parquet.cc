@@ -42,7 +42,7 @@ uint64_t CheckFrame(const std::string& path) {
                      pread(descriptor, head.data(), head.size(), 0) == 4 &&
                      pread(descriptor, tail.data(), tail.size(), info.st_size - 8) == 8;
   close(descriptor);
-  if (!regular) throw Error("{}: is no regular file", path);
+  if (!regular) throw Error("{}: is not a regular file", path);
   const auto size = static_cast<uint64_t>(info.st_size);
   if (!whole) throw Error("{}: has {} bytes, too few for a Parquet file; {}", path, size, kRemedy);
   const std::string_view start(head.data(), 4);
@@ -134,8 +134,8 @@ std::string SelectList(const ParquetInfo& info, const std::vector<ColumnSpec>& c
   for (const ColumnSpec& asked : columns) {
     const FileColumn& column = FindColumn(info, asked);
     if (!CanBe(column.type, asked.type)) {
-      throw Error("{}: column {} is {}, which is no {}; read it as {}", info.path,
-                  Quoted(asked.name), column.file_type, NameOf(asked.type), NameOf(column.type));
+      throw Error("{}: column {} is {}, not {}; read it as {}", info.path, Quoted(asked.name),
+                  column.file_type, NameOf(asked.type), NameOf(column.type));
     }
     items.push_back(fmt::format("CAST({} AS {})", SqlName(asked.name), SqlType(asked.type)));
   }

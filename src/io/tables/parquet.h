@@ -1,6 +1,6 @@
-// Parquet files as typed columns. One file, a list, or a folder; only the columns asked for are
-// read, chunk by chunk in the order of the file, whatever the number of threads. Row groups can be
-// read in any order, which is how training shuffles.
+// Reads and writes Parquet files as typed columns. Reads one file, a list, or a folder: only the
+// requested columns, chunk by chunk in file order for any number of threads. Row groups can be read
+// in any order, which is how training shuffles.
 //
 //   ParquetReader reader({"evals/"});
 //   ParquetScan scan = reader.Scan({{"fen", ColumnType::kText}, {"cp", ColumnType::kInt64}});
@@ -29,9 +29,9 @@
 
 namespace kibitz::io {
 
-// What a column is asked for as. Files hold many widths (INT16, UINT32, FLOAT, ...); whole numbers
-// are widened to kInt64 or kDouble, floats to kDouble, and anything can be had as kText: lists and
-// structs come as DuckDB writes them, {'a': 1} and [x, y].
+// The type that a column is read as. Files hold many widths (INT16, UINT32, FLOAT, ...); integers
+// widen to kInt64 or kDouble, floats to kDouble, and any type can be read as kText: lists and
+// structs as DuckDB prints them, {'a': 1} and [x, y].
 enum class ColumnType { kBool, kInt64, kDouble, kText };
 // "bool", "int64", "double", "text"
 std::string_view NameOf(ColumnType type);
@@ -61,7 +61,7 @@ struct Chunk {
 struct FileColumn {
   std::string name;
   std::string file_type;  // As DuckDB names it: SMALLINT, VARCHAR, STRUCT(a INTEGER)[].
-  ColumnType type;        // What holds it best.
+  ColumnType type;        // The narrowest that holds every value.
 };
 
 struct RowGroup {
@@ -69,7 +69,7 @@ struct RowGroup {
   uint64_t rows = 0;
 };
 
-// What a file's footer tells.
+// The contents of a file's footer.
 struct ParquetInfo {
   std::string path;
   uint64_t bytes = 0;
@@ -128,7 +128,7 @@ class ParquetReader {
   std::vector<RowGroupId> RowGroups() const;
 
   // All rows of all files. Throws Error for a missing column, naming the nearest known one, and for
-  // a column that is no such type.
+  // a column of another type.
   ParquetScan Scan(std::vector<ColumnSpec> columns) const;
   // The rows of these row groups, one group after the other; later ones are read ahead.
   ParquetScan ScanRowGroups(std::vector<ColumnSpec> columns,
@@ -162,7 +162,7 @@ class ParquetWriter {
   void SetBool(size_t column, bool value);
   void SetInt(size_t column, int64_t value);
   void SetDouble(size_t column, double value);
-  // Throws Error when it is no UTF-8.
+  // Throws Error when it is not UTF-8.
   void SetText(size_t column, std::string_view value);
   void EndRow();
   // Whole rows at once; the columns have the types declared.

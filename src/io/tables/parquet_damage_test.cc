@@ -145,7 +145,7 @@ TEST(ParquetDamage, TheFrameIsCheckedFirst) {
             path +
                 ": says its footer has 4294967295 bytes, in a file of 16; fetch or write the file "
                 "again");
-  EXPECT_NE(ReadAll("/dev/null").value_or("").find("is no regular file"), std::string::npos);
+  EXPECT_NE(ReadAll("/dev/null").value_or("").find("is not a regular file"), std::string::npos);
 }
 
 TEST(ParquetDamage, RowCountsMustAgree) {

@@ -267,11 +267,11 @@ TEST(Parquet, WrongTypeIsRefused) {
   EXPECT_EQ(MessageOf([&] {
               (void)reader.Scan({{"name", ColumnType::kInt64}});
             }),
-            path + ": column 'name' is VARCHAR, which is no int64; read it as text");
+            path + ": column 'name' is VARCHAR, not int64; read it as text");
   EXPECT_EQ(MessageOf([&] {
               (void)reader.Scan({{"number", ColumnType::kBool}});
             }),
-            path + ": column 'number' is BIGINT, which is no bool; read it as int64");
+            path + ": column 'number' is BIGINT, not bool; read it as int64");
 }
 
 // Types that our writer does not make, as other programs' files have them.
@@ -380,7 +380,7 @@ TEST(ParquetWriter, NamesWhatIsWrong) {
   ParquetWriter writer(path, {{"t", ColumnType::kText}});
   for (const char* bad :
        {"\xff", "abcdefgh\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"}) {
-    EXPECT_NE(MessageOf([&] { writer.SetText(0, bad); }).find("is no UTF-8"), std::string::npos);
+    EXPECT_NE(MessageOf([&] { writer.SetText(0, bad); }).find("is not UTF-8"), std::string::npos);
   }
   EXPECT_NE(MessageOf([&] {
               ParquetWriter second(path, {{"t", ColumnType::kText}});

@@ -70,7 +70,7 @@ struct TextSpan {
   size_t length = 0;
 };
 
-// Rows on their way to DuckDB; owns its texts.
+// Rows buffered for DuckDB; owns its texts.
 struct BatchColumn {
   std::array<uint8_t, kBatchRows> nulls;
   std::array<int64_t, kBatchRows> numbers;  // Ints, the bits of doubles, or bools.
@@ -262,7 +262,7 @@ class ParquetWriter::Impl {
   void SetText(size_t column, std::string_view text) {
     CHECK(column < source_.columns.size() && source_.columns[column].type == ColumnType::kText);
     if (!IsUtf8(text)) {
-      throw Error("{}: column {}, row {}: {} is no UTF-8", path_, source_.columns[column].name,
+      throw Error("{}: column {}, row {}: {} is not UTF-8", path_, source_.columns[column].name,
                   rows_, Quoted(text));
     }
     BatchColumn& cells = batch_->columns[column];

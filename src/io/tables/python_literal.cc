@@ -154,7 +154,7 @@ class Parser {
       if (value.items.size() == 2 * kMaxKeys) return Fail("a dict with too many keys");
       PythonLiteral key;
       if (!Value(key, depth + 1)) return false;
-      if (!key.Is(Kind::kString)) return Fail("a key that is no string");
+      if (!key.Is(Kind::kString)) return Fail("a key that is not a string");
       if (value.Find(key.text) != nullptr) return Fail("a key that was there before");
       if (!Accept(':')) return Fail("a key without a value");
       PythonLiteral item;

@@ -1,4 +1,4 @@
-// The few Python literals that stand in .npy headers, read as data: nothing is evaluated.
+// Parses the Python literals of .npy headers as data: nothing is evaluated.
 //
 //   Result<PythonLiteral> header = ParsePythonLiteral("{'descr': '<f4', 'shape': (3, 4), }");
 #pragma once

@@ -58,7 +58,7 @@ TEST(PythonLiteral, TellsWhatIsWrong) {
       {"'\\x4'", "an escape that is not known at character 2"},
       {"9223372036854775808", "a number that does not fit 64 bits at character 1"},
       {"-", "a number that does not fit 64 bits at character 1"},
-      {"{1: 2}", "a key that is no string at character 3"},
+      {"{1: 2}", "a key that is not a string at character 3"},
       {"{'a'}", "a key without a value at character 5"},
       {"{'a': 1, 'a': 2}", "a key that was there before at character 13"},
       {"{'a': 1 'b': 2}", "a missing comma or bracket at character 9"},

@@ -21,7 +21,7 @@ void CheckMagic(const std::string& path) {
   std::string head(kMagic.size(), '\0');
   in.read(head.data(), static_cast<std::streamsize>(head.size()));
   if (static_cast<size_t>(in.gcount()) != head.size() || head != kMagic) {
-    throw Error("{}: is no SQLite file: it must start with \"SQLite format 3\"", path);
+    throw Error("{}: is not a SQLite file: it must start with \"SQLite format 3\"", path);
   }
 }
 
@@ -109,7 +109,7 @@ bool SqliteStatement::IsNull(int column) const {
 int64_t SqliteStatement::Int(int column) const {
   CHECK(column >= 0 && column < columns());
   const int type = sqlite3_column_type(statement_.get(), column);
-  CheckCell(column, type == SQLITE_INTEGER, "a whole number");
+  CheckCell(column, type == SQLITE_INTEGER, "an integer");
   return sqlite3_column_int64(statement_.get(), column);
 }
 

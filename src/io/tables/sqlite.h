@@ -1,4 +1,4 @@
-// SQLite files: run metadata beside larger arrays.
+// RAII for SQLite: run metadata beside larger arrays.
 //
 //   SqliteDb db("pack/metadata.db", SqliteDb::Mode::kRead);
 //   SqliteStatement rows = db.Prepare("SELECT id, seed FROM runs WHERE max_score > ?");
@@ -80,7 +80,7 @@ class SqliteDb {
   SqliteStatement Prepare(const std::string& sql);
   // Any number of statements without parameters; rows are ignored.
   void Execute(const std::string& sql);
-  // All of it or nothing.
+  // In one transaction.
   void Transact(const std::function<void()>& changes);
 
   // By name, without SQLite's own. Counts every row.

@@ -106,7 +106,7 @@ TEST(Sqlite, ErrorsNameFileAndSql) {
   SqliteStatement rows = db.Prepare("SELECT a FROM t");
   ASSERT_TRUE(rows.Step());
   EXPECT_EQ(MessageOf([&] { rows.Int(0); }),
-            path + ": column a holds 'word', expected a whole number, in 'SELECT a FROM t'");
+            path + ": column a holds 'word', expected an integer, in 'SELECT a FROM t'");
   ASSERT_TRUE(rows.Step());
   EXPECT_EQ(MessageOf([&] { rows.Double(0); }),
             path + ": column a holds NULL, expected a number, in 'SELECT a FROM t'");
@@ -119,7 +119,7 @@ TEST(Sqlite, WhatIsNoDatabaseIsRefused) {
   const std::string path = folder.File("x.db");
   std::ofstream(path) << "{\"this\": \"is JSON\"}";
   EXPECT_EQ(MessageOf([&] { SqliteDb(path, SqliteDb::Mode::kRead); }),
-            path + ": is no SQLite file: it must start with \"SQLite format 3\"");
+            path + ": is not a SQLite file: it must start with \"SQLite format 3\"");
   EXPECT_NE(
       MessageOf([&] { SqliteDb(folder.File("none"), SqliteDb::Mode::kRead); }).find("cannot read"),
       std::string::npos);

@@ -56,7 +56,7 @@ class Flattener {
 
   FlatWeights Run(const Value& root) {
     if (!root.Is(Kind::kDict)) {
-      throw Error("{}: found {}, expected a dict of tensors and settings", place_, Describe(root));
+      throw Error("{}: found {}, expected a dict of tensors and values", place_, Describe(root));
     }
     for (const auto& [key, value] : root.pairs()) {
       if (!key.Is(Kind::kString)) {
@@ -123,7 +123,7 @@ class Flattener {
   }
 
   std::string Text(const std::string& text) const {
-    if (!IsUtf8(text)) throw Error("{}: the text {} is no UTF-8", place_, Quoted(text));
+    if (!IsUtf8(text)) throw Error("{}: the text {} is not UTF-8", place_, Quoted(text));
     return text;
   }
 
@@ -231,7 +231,7 @@ class Unflattener {
 
   Json Parsed(const std::string& text, const std::string& key) const {
     Json json = Json::parse(text, nullptr, false);
-    if (json.is_discarded()) Fail("metadata {} is no JSON", Quoted(key));
+    if (json.is_discarded()) Fail("metadata {} is not JSON", Quoted(key));
     return json;
   }
 

@@ -1,4 +1,4 @@
-// Weights between .pt and .safetensors, nothing lost on the way there and back.
+// Converts weights between .pt and .safetensors without loss in either direction.
 //
 //   ConvertPtToSafetensors("run.pt", "run.safetensors");
 //   ConvertSafetensorsToPt("run.safetensors", "again.pt");
@@ -6,8 +6,8 @@
 // A plain state dict keeps its names. In a checkpoint, tensors below the top get dotted names
 // ("model_state_dict.head.weight"); every other value at the top becomes metadata under its own
 // key, as JSON text, in which {"$tensor": name} stands for a tensor. JSON has fewer types than
-// Python, so {"$tuple": [...]}, {"$set": [...]}, {"$dict": [[key, value], ...]} (keys that are no
-// texts), {"$bytes": hex}, {"$float": "nan"} and {"$opaque": {...}} stand for the rest. The
+// Python, so {"$tuple": [...]}, {"$set": [...]}, {"$dict": [[key, value], ...]} (keys that are not
+// strings), {"$bytes": hex}, {"$float": "nan"} and {"$opaque": {...}} stand for the rest. The
 // metadata "kibitz.values" lists the keys that hold such JSON.
 #pragma once
 
@@ -24,11 +24,11 @@ struct FlatWeights {
   Metadata metadata;
 };
 
-// `root` must be a dict with texts as keys. Throws Error, naming `place`.
+// `root` must be a dict with strings as keys. Throws Error, naming `place`.
 FlatWeights Flatten(const Value& root, const std::string& place);
 
-// The tree that Flatten was given. A file from elsewhere becomes a dict of its tensors, and its
-// metadata, when it says more than the format, a dict under "__metadata__".
+// The inverse of Flatten. A file of another program becomes a dict of its tensors; its metadata,
+// beyond "format", a dict under "__metadata__".
 Value Unflatten(const Safetensors& content, const std::string& place);
 
 // The second throws Error when the file holds opaque values, which WritePt does not write.

@@ -114,7 +114,7 @@ TEST(ConvertWeights, RefusesBrokenMetadata) {
       EXPECT_NE(error.message().find(part), std::string::npos) << error.message();
     }
   };
-  expect("{", "metadata 'v' is no JSON");
+  expect("{", "metadata 'v' is not JSON");
   expect(R"({"$tensor":"none"})", "stands for nothing we know");
   expect(R"({"$what":1})", "stands for nothing we know");
   expect(R"({"$bytes":"0"})", "stands for nothing we know");

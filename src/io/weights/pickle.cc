@@ -200,7 +200,7 @@ class Machine {
   }
 
   void PushString(std::string_view text) {
-    if (!IsUtf8(text, true)) Fail(fmt::format("the text {} is no UTF-8", Quoted(text)));
+    if (!IsUtf8(text, true)) Fail(fmt::format("the text {} is not UTF-8", Quoted(text)));
     Push({.kind = Kind::kString, .text = text});
   }
 
@@ -353,7 +353,7 @@ class Machine {
       PickleGraph::Extra& extra = ExtraOf(node);
       to = kind == Kind::kDict ? &extra.pairs : &extra.items;
     } else {
-      Fail("found values added to what is no container");
+      Fail("found values added to something that is not a container");
     }
     to->insert(to->end(), values.begin(), values.end());
   }
@@ -371,7 +371,7 @@ class Machine {
       case kGlobalOp: {
         const std::string_view module = TakeLine();
         const std::string_view name = TakeLine();
-        if (!IsUtf8(module) || !IsUtf8(name)) Fail("the name of a class is no UTF-8");
+        if (!IsUtf8(module) || !IsUtf8(name)) Fail("the name of a class is not UTF-8");
         const uint32_t module_node = New({.kind = Kind::kString, .text = module});
         const uint32_t name_node = New({.kind = Kind::kString, .text = name});
         Push({.kind = Kind::kGlobal, .children = {module_node, name_node}});
@@ -380,7 +380,7 @@ class Machine {
       case kStackGlobal: {
         auto names = PopLast(2);
         for (uint32_t node : names) {
-          if (graph_.nodes[node].kind != Kind::kString) Fail("the name of a class is no text");
+          if (graph_.nodes[node].kind != Kind::kString) Fail("the name of a class is not a string");
         }
         Push({.kind = Kind::kGlobal, .children = std::move(names)});
         return true;
@@ -395,7 +395,7 @@ class Machine {
       case kBuild: {
         const uint32_t state = Pop();
         PickleNode& node = graph_.nodes[Top()];
-        if (node.kind != Kind::kCall) Fail("found a state for what is no object");
+        if (node.kind != Kind::kCall) Fail("found a state for something that is not an object");
         ExtraOf(node).state = state;
         return true;
       }

@@ -219,8 +219,8 @@ TEST(Pickle, RefusesBrokenStreams) {
   ExpectError("\x8b\xff\xff\xff\xff", "an integer of -1 bytes");
   ExpectError("T\xff\xff\xff\xff", "a text of -1 bytes");
   ExpectError("\x95\xff\xff\xff\xff\xff\xff\xff\xff", "found a frame of 18446744073709551615");
-  ExpectError(Text("\xff"), "is no UTF-8");
-  ExpectError("c\xff\nx\n", "name of a class is no UTF-8");
+  ExpectError(Text("\xff"), "is not UTF-8");
+  ExpectError("c\xff\nx\n", "name of a class is not UTF-8");
   ExpectError("cos", "a name has no end");
 }
 
@@ -233,11 +233,11 @@ TEST(Pickle, RefusesBrokenStacks) {
       "0h\x02",
       "memo 2 was never set");
   ExpectError("q\x01", "found 0 values on the stack");
-  ExpectError("NNa", "added to what is no container");
-  ExpectError("](K\x01K\x02u", "added to what is no container");
+  ExpectError("NNa", "added to something that is not a container");
+  ExpectError("](K\x01K\x02u", "added to something that is not a container");
   ExpectError("}(K\x01u", "a key has no value");
-  ExpectError("NNb", "a state for what is no object");
-  ExpectError("NN\x93", "the name of a class is no text");
+  ExpectError("NNb", "a state for something that is not an object");
+  ExpectError("NN\x93", "the name of a class is not a string");
   ExpectError("}(K\x01NK\x01Nu", "found key 1 twice");
   ExpectError("}(" + Text("k") + "N" + Text("k") + "Nu", "found key 'k' twice");
   ExpectError("NQ", "found None as the name of a storage");

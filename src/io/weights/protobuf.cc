@@ -39,7 +39,7 @@ bool ProtobufReader::Next() {
   if (position_ == bytes_.size()) return false;
   const uint64_t tag = TakeVarint();
   if (tag >> 3 == 0 || tag >> 32 != 0) {
-    throw Error("{}, byte {}: {} is no field", place_, position_, tag);
+    throw Error("{}, byte {}: {} is not a field", place_, position_, tag);
   }
   field_ = static_cast<uint32_t>(tag >> 3);
   wire_ = static_cast<Wire>(tag & 7);

@@ -1,12 +1,12 @@
-// The wire format of protocol buffers, read field by field without a schema: what a field number
-// means, the caller knows.
+// Reads the wire format of protocol buffers field by field, without a schema: the caller knows what
+// a field number means.
 //
 //   ProtobufReader reader(bytes, "net.pb.gz");
 //   while (reader.Next()) {
 //     if (reader.field() == 10) ReadWeights(reader.Message());
 //   }
 //
-// Broken bytes throw Error with the place. Nothing is copied: `bytes` must outlive the readers.
+// Damaged bytes throw Error with the place. Nothing is copied: `bytes` must outlive the readers.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace kibitz::io {
 
 class ProtobufReader {
  public:
-  // `place` stands in messages.
+  // `place` is for messages.
   ProtobufReader(std::string_view bytes, std::string place);
 
   // The next field; false at the end.
@@ -27,13 +27,13 @@ class ProtobufReader {
   bool is_bytes() const { return wire_ == Wire::kBytes; }
 
   // The value of the field; an Error when its wire type is another.
-  uint64_t Number();         // Varint: whole numbers, enums, bool.
+  uint64_t Number();         // Varint: integers, enums, bool.
   uint32_t Fixed32();        //
   float Float();             // Fixed32.
   std::string_view Bytes();  // String or bytes.
-  ProtobufReader Message();  // A message within.
+  ProtobufReader Message();  // A nested message.
 
-  // Bytes taken so far, of this message.
+  // Bytes of this message read so far.
   size_t position() const { return position_; }
 
  private:

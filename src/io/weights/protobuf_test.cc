@@ -52,7 +52,7 @@ TEST(ProtobufTest, TellsWhatIsBroken) {
   EXPECT_THAT(MessageOf("\x12\x05"s + "ab"), HasSubstr("claims 5 bytes, 2 are left"));
   EXPECT_THAT(MessageOf("\x1d\x00"s), HasSubstr("claims 4 bytes, 1 are left"));
   EXPECT_THAT(MessageOf("\x0b"s), HasSubstr("wire type 3"));
-  EXPECT_THAT(MessageOf("\x00\x01"s), HasSubstr("0 is no field"));
+  EXPECT_THAT(MessageOf("\x00\x01"s), HasSubstr("0 is not a field"));
   EXPECT_THAT(MessageOf("\x08"s + std::string(11, '\xff')), HasSubstr("more than 64 bits"));
 }
 

@@ -144,7 +144,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool boolean(bool) override { return Bad("a bool"); }
   bool binary(Json::binary_t&) override { return Bad("bytes"); }
   bool parse_error(size_t position, const std::string&, const Json::exception&) override {
-    problem = fmt::format("the header is no JSON from its byte {} on", position);
+    problem = fmt::format("the header is not JSON from its byte {} on", position);
     return false;
   }
 
@@ -257,13 +257,13 @@ void CheckWritable(const std::vector<NamedStoredTensor>& tensors, const Metadata
   std::unordered_set<std::string_view> names = {kMetadata};
   for (const auto& [name, tensor] : tensors) {
     if (!names.insert(name).second) throw Error("cannot write two tensors called {}", Quoted(name));
-    if (!IsUtf8(name)) throw Error("cannot write the name {}: it is no UTF-8", Quoted(name));
+    if (!IsUtf8(name)) throw Error("cannot write the name {}: it is not UTF-8", Quoted(name));
   }
   names.clear();
   for (const auto& [key, value] : metadata) {
     if (!names.insert(key).second) throw Error("cannot write metadata {} twice", Quoted(key));
     if (!IsUtf8(key) || !IsUtf8(value)) {
-      throw Error("cannot write metadata {}: it is no UTF-8", Quoted(key));
+      throw Error("cannot write metadata {}: it is not UTF-8", Quoted(key));
     }
   }
 }

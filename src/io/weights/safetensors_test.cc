@@ -131,8 +131,8 @@ TEST(Safetensors, RefusesBrokenHeaders) {
               "found a header of 16 bytes in a file of 10");
   ExpectError(FileOf("[]", 0), "does not begin with '{'");
   ExpectError(FileOf("", 0), "does not begin with '{'");
-  ExpectError(FileOf("{\"a\":", 0), "no JSON from its byte");
-  ExpectError(FileOf("{} x", 0), "no JSON from its byte");
+  ExpectError(FileOf("{\"a\":", 0), "not JSON from its byte");
+  ExpectError(FileOf("{} x", 0), "not JSON from its byte");
   ExpectError(FileOf("{}", 3), "found 3 bytes after the last tensor");
 }
 

@@ -1,4 +1,4 @@
-// The weights of a model by name, from whatever a training script put around them.
+// The weights of a model by name, found in whatever a training script wraps them in.
 //
 //   const StateDict weights = StateDict::From(ReadPt("run.pt"), "run.pt");
 //   const Tensor& head = weights.Get("policy_head.weight");
@@ -19,8 +19,8 @@ namespace kibitz::io {
 class StateDict {
  public:
   // The tensors of a dict: those under "model_state_dict", "state_dict" or "model" when there is
-  // such a dict at the top, else all of them. Dicts in dicts give dotted names; what is no tensor
-  // is left out. Names lose what wrappers add: "_orig_mod." (torch.compile) anywhere, "module."
+  // such a dict at the top, else all of them. Nested dicts give dotted names; other values are
+  // skipped. Prefixes of wrappers are removed: "_orig_mod." (torch.compile) anywhere, "module."
   // (data-parallel) at the start when every name has it. Throws Error, naming `place`, when there
   // is no tensor or two get one name.
   static StateDict From(const Value& root, const std::string& place);

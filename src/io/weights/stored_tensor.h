@@ -1,4 +1,4 @@
-// A tensor as a file stores it: perhaps a view with strides into a storage that others share.
+// A tensor as a .pt file stores it: possibly a strided view into a shared storage.
 //
 //   const Tensor tensor = value.stored().ToTensor();   // Mapped when contiguous, else copied.
 #pragma once
@@ -23,7 +23,7 @@ struct StoredTensor {
 
   // Whether the elements lie in row order without gaps.
   bool IsContiguous() const;
-  // Points into the file when contiguous, else a copy in row order, made anew at every call.
+  // Points into the file when contiguous, else copies in row order, at every call.
   // Throws Error when a copy would be over 64 MB and larger than what the file holds.
   Tensor ToTensor() const;
 };

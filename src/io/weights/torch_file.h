@@ -3,9 +3,8 @@
 //   const Value root = ReadPt("run.pt");             // Tensors point into the mapped file.
 //   WritePt("out.pt", Value::Dict({{Value::String("step"), Value::Int(7)}}));
 //
-// Reading runs nothing that the file names: what torch.save writes of plain Python values and
-// tensors becomes plain values, all else opaque nodes. Writing uses only what torch.load accepts
-// with weights_only=True.
+// Reading never runs code that the file names: plain Python values and tensors become plain values,
+// everything else opaque nodes. Written files load with torch.load(weights_only=True).
 #pragma once
 
 #include <cstddef>

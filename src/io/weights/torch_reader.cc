@@ -163,7 +163,7 @@ class Resolver {
         Opaque{.module = "builtins", .name = "int", .called = true, .args = {Value::String(text)}});
   }
 
-  // --- Calls: what torch.save writes for things that are no plain literals.
+  // --- Calls: what torch.save writes for values other than plain literals.
 
   Value Call(const PickleNode& node) {
     const Value callee = Resolve(node.children[0]);
@@ -257,7 +257,7 @@ class Resolver {
 
   // --- Tensors.
 
-  // Nothing for what is no tensor or of a type we do not hold.
+  // Nothing for other values and for unknown element types.
   std::optional<Value> RebuiltTensor(const std::string& name, const Value::Items& args) const {
     if (IsOneOf(name, {"torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor_v2"})) {
       if (args.size() < 4) Fail("found {} with {} arguments, expected 4", name, args.size());

@@ -94,7 +94,7 @@ class Pickler {
   }
 
   void WriteText(const std::string& text) {
-    if (!IsUtf8(text, true)) throw Error("cannot write the text {}: it is no UTF-8", Quoted(text));
+    if (!IsUtf8(text, true)) throw Error("cannot write the text {}: it is not UTF-8", Quoted(text));
     if (text.size() > 0xffffffff) throw Error("cannot write a text of {} bytes", text.size());
     out_ += 'X';
     AppendLittle(out_, static_cast<uint32_t>(text.size()));

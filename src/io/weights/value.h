@@ -1,12 +1,11 @@
-// What a .pt file holds, as a tree of plain values. Objects of classes are never made: they stay
-// opaque nodes that tell what the file asked for.
+// The content of a .pt file as a tree of plain values. Objects are never constructed: they stay
+// opaque nodes that record what the file asks for.
 //
 //   const Value root = ReadPt("run.pt");
 //   const int64_t width = root.Get("config.model.embed_dim").AsInt();
 //   const Tensor weight = root.Get("model_state_dict.tok_embedding.weight").AsTensor();
 //
-// A Value is small and cheap to copy; copies share what is below them, and nothing changes once
-// it is made.
+// A Value is immutable and cheap to copy; copies share their children.
 #pragma once
 
 #include <cstdint>
@@ -92,7 +91,7 @@ class Value {
       data_;
 };
 
-// Something of a class or function that we do not know: what the file says, nothing run.
+// An object of an unknown class or function, as the file describes it.
 struct Opaque {
   std::string module;   // "numpy.core.multiarray"; empty when what is called is itself opaque, ...
   std::string name;     // ... and then the first of args.
