@@ -1,7 +1,9 @@
 // A checkpoint as a model folder: what 'policy export --model' and '2048 export' share.
 //
-//   const io::ModelFile file = io::ReadModel("checkpoints/run/best.pt");
-//   return ExportModel({.weights = file.weights, .config = tree, .parameters = 5}, "out", context);
+//   int Run(const Context& context) {
+//     const io::ModelFile file = io::ReadModel("checkpoints/run/best.pt");
+//     return ExportModel({.weights = file.weights, .config = file.config}, "out", context);
+//   }
 #pragma once
 
 #include <cstdint>
