@@ -1,5 +1,5 @@
 # What 'make install' and 'make deb' put where, in three components:
-#   kibitz        the program, the models that ship, configs, DuckDB's library, documentation
+#   kibitz        the program, the models that ship, configs, DuckDB's library, shell completion, documentation
 #   kibitz-train  the program that trains (needs libtorch)
 #   libkibitz-dev headers, static libraries and the CMake package: find_package(kibitz)
 
@@ -18,6 +18,18 @@ if(KIBITZ_DUCKDB_LIBRARY MATCHES "node_modules" AND EXISTS ${KIBITZ_DUCKDB_LIBRA
   # Debian has no DuckDB: the library comes along, where src/io/tables/duckdb_api.cc looks for it.
   install(FILES ${KIBITZ_DUCKDB_LIBRARY} DESTINATION lib/kibitz COMPONENT kibitz)
 endif()
+
+# Completion for three shells, written by the program itself.
+foreach(place bash:bash-completion/completions/kibitz zsh:zsh/vendor-completions/_kibitz
+              fish:fish/vendor_completions.d/kibitz.fish)
+  string(REGEX MATCH "^([a-z]+):(.*)/([^/]+)$" match ${place})
+  set(file ${CMAKE_BINARY_DIR}/completion/${CMAKE_MATCH_1}/${CMAKE_MATCH_3})
+  install(CODE "
+    file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/completion/${CMAKE_MATCH_1})
+    execute_process(COMMAND $<TARGET_FILE:kibitz> completion ${CMAKE_MATCH_1}
+                    OUTPUT_FILE ${file} COMMAND_ERROR_IS_FATAL ANY)" COMPONENT kibitz)
+  install(FILES ${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${CMAKE_MATCH_2} COMPONENT kibitz)
+endforeach()
 
 # The torch-free libraries for other programs: kibitz::kibitz is all of them. Their headers choose code by the
 # instructions of the machine, so who uses them compiles for the same ones.

@@ -25,7 +25,7 @@ using decoder::Candidate;
 using decoder::Prediction;
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct DecoderPredictOptions {
   nn::NetworkOptions network;
   FenInput position = {.for_decoder = true};
   std::string moves;
@@ -37,7 +37,7 @@ struct Options {
   uint64_t seed = 0;
 };
 
-Fields FieldsOf(Options& options) {
+Fields FieldsOf(DecoderPredictOptions& options) {
   Fields fields = ModelFields(options.network);
   fields.AddAll(FieldsOf(options.position));
   AddMoves(fields, options.moves,
@@ -54,7 +54,8 @@ Fields FieldsOf(Options& options) {
   return fields;
 }
 
-decoder::PredictOptions PredictOptionsOf(const Options& options, const StopOnInterrupt& interrupt) {
+decoder::PredictOptions PredictOptionsOf(const DecoderPredictOptions& options,
+                                         const StopOnInterrupt& interrupt) {
   return {.temperature = options.temperature,
           .legal_only = !options.any,
           .top_k = options.top_k,
@@ -120,7 +121,8 @@ void Print(const Board& board, const Prediction& prediction, int show) {
   }
 }
 
-int PredictGame(decoder::Player& player, const Options& options, const Context& context) {
+int PredictGame(decoder::Player& player, const DecoderPredictOptions& options,
+                const Context& context) {
   const StopOnInterrupt interrupt;
   const Board start = BoardOf(options.position);
   const std::vector<chess::Move> moves = MovesOf(start, options.moves);
@@ -150,7 +152,7 @@ int PredictGame(decoder::Player& player, const Options& options, const Context& 
   return 0;
 }
 
-int Run(const Options& options, const Context& context) {
+int Run(const DecoderPredictOptions& options, const Context& context) {
   const auto player = decoder::Player::Load(options.network);
   if (!options.moves.empty()) {
     if (!options.position.fens.empty()) {
@@ -193,7 +195,7 @@ int Run(const Options& options, const Context& context) {
 }  // namespace
 
 Command DecoderPredict() {
-  return MakeCommand<Options>(
+  return MakeCommand<DecoderPredictOptions>(
       {.name = "decoder predict",
        .group = "Decoder",
        .summary = "predict the move of a decoder without thinking, with its value on request",

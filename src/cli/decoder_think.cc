@@ -26,7 +26,7 @@ using decoder::ThoughtNode;
 using decoder::Variation;
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct DecoderThinkOptions {
   nn::NetworkOptions network;
   FenInput position = {.for_decoder = true};
   decoder::ThinkOptions think;
@@ -35,7 +35,7 @@ struct Options {
   bool tokens = false;
 };
 
-Fields FieldsOf(Options& options) {
+Fields FieldsOf(DecoderThinkOptions& options) {
   decoder::ThinkOptions& think = options.think;
   Fields fields = ModelFields(options.network);
   fields.AddAll(FieldsOf(options.position));
@@ -154,7 +154,7 @@ Json Answer(const Thought& thought) {
 
 class Teller {
  public:
-  Teller(const Options& options, const Context& context, const Board& root)
+  Teller(const DecoderThinkOptions& options, const Context& context, const Board& root)
       : options_(options), context_(context), root_(root) {}
 
   decoder::ThoughtListener Listener() {
@@ -228,7 +228,7 @@ class Teller {
                        100 * wdl.loss);
   }
 
-  const Options& options_;
+  const DecoderThinkOptions& options_;
   const Context& context_;
   const Board root_;
 };
@@ -260,8 +260,8 @@ void Teller::TellEnd(const Thought& thought) const {
       stats.drafted_tokens, stats.accepted_tokens);
 }
 
-int Run(const Options& given, const Context& context) {
-  Options options = given;
+int Run(const DecoderThinkOptions& given, const Context& context) {
+  DecoderThinkOptions options = given;
   const auto player = decoder::Player::Load(options.network);
   const StopOnInterrupt interrupt;
   options.think.draft = !options.no_draft;
@@ -299,7 +299,7 @@ int Run(const Options& given, const Context& context) {
 }  // namespace
 
 Command DecoderThink() {
-  return MakeCommand<Options>(
+  return MakeCommand<DecoderThinkOptions>(
       {.name = "decoder think",
        .group = "Decoder",
        .summary = "think about a position: variations with values, then the move",

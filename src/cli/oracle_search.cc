@@ -28,7 +28,7 @@ using oracles::SearchReport;
 using oracles::Wdl;
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct OracleSearchOptions {
   FenInput position = {.for_decoder = true};
   std::string moves;
   SearchInput search = {.net_required = false};
@@ -41,7 +41,7 @@ struct Options {
   int multipv = 8;
 };
 
-Fields FieldsOf(Options& options) {
+Fields FieldsOf(OracleSearchOptions& options) {
   Fields fields = FieldsOf(options.position);
   AddMoves(
       fields, options.moves,
@@ -116,7 +116,7 @@ std::string MateText(const std::optional<oracles::Mate>& mate) {
   return fmt::format(", {} in {}", mate->wins ? "mates" : "is mated", mate->moves);
 }
 
-void Print(const Board& root, const SearchReport& report, const Options& options) {
+void Print(const Board& root, const SearchReport& report, const OracleSearchOptions& options) {
   if (report.moves.empty()) {
     fmt::print("no legal move in {}\n", chess::ToFen(root));
     return;
@@ -140,13 +140,13 @@ void Print(const Board& root, const SearchReport& report, const Options& options
   }
 }
 
-oracles::GameSoFar GameOf(const Options& options) {
+oracles::GameSoFar GameOf(const OracleSearchOptions& options) {
   oracles::GameSoFar game{.start = BoardOf(options.position)};
   game.moves = MovesOf(game.start, options.moves);
   return game;
 }
 
-std::unique_ptr<oracles::Evaluator> OpenEvaluator(const Options& options) {
+std::unique_ptr<oracles::Evaluator> OpenEvaluator(const OracleSearchOptions& options) {
   if (options.engine.empty() == options.search.network.path.empty()) {
     throw Error::Usage("give either --net FILE or --engine CMD to evaluate positions");
   }
@@ -159,7 +159,7 @@ std::unique_ptr<oracles::Evaluator> OpenEvaluator(const Options& options) {
   return std::make_unique<oracles::TeacherEvaluator>(OpenTeacher(input), batch);
 }
 
-int SearchFens(oracles::Evaluator& evaluator, const Options& options,
+int SearchFens(oracles::Evaluator& evaluator, const OracleSearchOptions& options,
                const oracles::TreeOptions& tree, const StopOnInterrupt& interrupt) {
   return AnswerInBatches(options.position, 64, [&](std::span<const Board> boards) {
     std::vector<oracles::GameSoFar> games;
@@ -175,7 +175,7 @@ int SearchFens(oracles::Evaluator& evaluator, const Options& options,
   });
 }
 
-int Run(const Options& options, const Context& context) {
+int Run(const OracleSearchOptions& options, const Context& context) {
   const bool many = !options.position.fens.empty();
   if (many && !options.moves.empty()) {
     throw Error::Usage("--moves needs one position, not --fens");
@@ -214,7 +214,7 @@ int Run(const Options& options, const Context& context) {
 }  // namespace
 
 Command OracleSearch() {
-  return MakeCommand<Options>(
+  return MakeCommand<OracleSearchOptions>(
       {.name = "oracle search",
        .group = "Teachers",
        .summary = "search a position with MCTS: visits, priors, values and lines of each move",

@@ -14,13 +14,13 @@ using policy::Evaluation;
 using policy::EvaluationPart;
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct PolicyEvalOptions {
   nn::NetworkOptions network;
   std::string data;
   policy::EvaluateOptions evaluate;
 };
 
-Fields FieldsOf(Options& options) {
+Fields FieldsOf(PolicyEvalOptions& options) {
   Fields fields;
   fields.Add("model", options.network.path, "model folder, .pt or .safetensors",
              {.required = true, .metavar = "PATH"});
@@ -59,7 +59,7 @@ void Print(const std::string& name, const EvaluationPart& part) {
   fmt::print("  cross-entropy   {:.4f} +- {:.4f}\n", part.loss.value(), part.loss.error());
 }
 
-int Run(const Options& options, const Context& context) {
+int Run(const PolicyEvalOptions& options, const Context& context) {
   const policy::Dataset data = policy::Dataset::Open(options.data);
   policy::Player player(options.network);
   const Evaluation result = Evaluate(player, data, options.evaluate);
@@ -84,7 +84,7 @@ int Run(const Options& options, const Context& context) {
 }  // namespace
 
 Command PolicyEval() {
-  return MakeCommand<Options>(
+  return MakeCommand<PolicyEvalOptions>(
       {.name = "policy eval",
        .group = "Policy",
        .summary = "accuracy and loss of a policy on a split of a data set",

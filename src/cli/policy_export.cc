@@ -15,14 +15,14 @@
 namespace kibitz::cli {
 namespace {
 
-struct Options {
+struct PolicyExportOptions {
   std::string data;
   std::string model;
   std::string out;
   policy::ExportOptions to;
 };
 
-Fields FieldsOf(Options& options) {
+Fields FieldsOf(PolicyExportOptions& options) {
   Fields fields;
   fields.Add("data", options.data, "folder of the data set",
              {.positional = true, .metavar = "DIR"});
@@ -39,7 +39,7 @@ Fields FieldsOf(Options& options) {
   return fields;
 }
 
-int ExportCheckpoint(const Options& options, const Context& context) {
+int ExportCheckpoint(const PolicyExportOptions& options, const Context& context) {
   const io::ModelFile file = io::ReadModel(options.model);
   policy::NetConfig config = policy::ConfigOf(file);
   if (config.num_moves != policy::kFullVocabularySize && options.to.vocabulary.empty()) {
@@ -56,7 +56,7 @@ int ExportCheckpoint(const Options& options, const Context& context) {
                      options.out, context);
 }
 
-int Run(const Options& options, const Context& context) {
+int Run(const PolicyExportOptions& options, const Context& context) {
   if (options.data.empty() == options.model.empty()) {
     throw Error::Usage("give either DIR (a data set) or --model FILE");
   }
@@ -77,7 +77,7 @@ int Run(const Options& options, const Context& context) {
 }  // namespace
 
 Command PolicyExport() {
-  return MakeCommand<Options>(
+  return MakeCommand<PolicyExportOptions>(
       {.name = "policy export",
        .group = "Policy",
        .summary = "convert a data set between packed rows and planes, or a checkpoint to a model",

@@ -22,7 +22,7 @@ using policy::Sample;
 using policy::Split;
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct PolicyLabelsOptions {
   std::string data;
   std::optional<int64_t> index;
   Split split = Split::kTrain;
@@ -30,7 +30,7 @@ struct Options {
   policy::LabelOptions label;
 };
 
-Fields FieldsOf(Options& options) {
+Fields FieldsOf(PolicyLabelsOptions& options) {
   Fields fields;
   fields.Add("data", options.data, "folder of the data set", {.required = true, .metavar = "DIR"});
   fields.Add("index", options.index, "number of the position in its split, from 0",
@@ -122,7 +122,7 @@ std::optional<Found> Find(const Dataset& data, const policy::PackedPosition& pos
   return std::nullopt;
 }
 
-int Run(const Options& options, const Context& context) {
+int Run(const PolicyLabelsOptions& options, const Context& context) {
   const Dataset data = Dataset::Open(options.data);
   const auto answer_fen = [&](const chess::Board& board) {
     const std::optional<Found> found = Find(data, policy::Pack(board));
@@ -153,7 +153,7 @@ int Run(const Options& options, const Context& context) {
 }  // namespace
 
 Command PolicyLabels() {
-  return MakeCommand<Options>(
+  return MakeCommand<PolicyLabelsOptions>(
       {.name = "policy labels",
        .group = "Policy",
        .summary = "a position's analyses and the label they make",

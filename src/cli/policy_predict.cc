@@ -23,13 +23,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kBatch = 256;
 
-struct Options {
+struct PolicyPredictOptions {
   nn::NetworkOptions network;
   FenInput position;
   int show = 5;
 };
 
-Fields FieldsOf(Options& options) {
+Fields FieldsOf(PolicyPredictOptions& options) {
   Fields fields;
   fields.Add("model", options.network.path, "model folder, .pt or .safetensors",
              {.required = true, .metavar = "PATH"});
@@ -40,11 +40,11 @@ Fields FieldsOf(Options& options) {
   return fields;
 }
 
-size_t Shown(const Prediction& prediction, const Options& options) {
+size_t Shown(const Prediction& prediction, const PolicyPredictOptions& options) {
   return std::min(prediction.moves.size(), static_cast<size_t>(options.show));
 }
 
-Json Answer(const Board& board, const Prediction& prediction, const Options& options) {
+Json Answer(const Board& board, const Prediction& prediction, const PolicyPredictOptions& options) {
   Json moves = Json::array();
   for (size_t i = 0; i < Shown(prediction, options); ++i) {
     const policy::LikelyMove& move = prediction.moves[i];
@@ -58,7 +58,7 @@ Json Answer(const Board& board, const Prediction& prediction, const Options& opt
           {"moves", std::move(moves)}};
 }
 
-void Print(const Board& board, const Prediction& prediction, const Options& options) {
+void Print(const Board& board, const Prediction& prediction, const PolicyPredictOptions& options) {
   if (prediction.moves.empty()) {
     fmt::print("no legal move in {}\n", chess::ToFen(board));
     return;
@@ -71,7 +71,7 @@ void Print(const Board& board, const Prediction& prediction, const Options& opti
   }
 }
 
-int Run(const Options& options, const Context& context) {
+int Run(const PolicyPredictOptions& options, const Context& context) {
   policy::Player player(options.network);
   if (!options.position.fens.empty()) {
     return AnswerInBatches(options.position, kBatch, [&](std::span<const Board> boards) {
@@ -102,7 +102,7 @@ int Run(const Options& options, const Context& context) {
 }  // namespace
 
 Command PolicyPredict() {
-  return MakeCommand<Options>(
+  return MakeCommand<PolicyPredictOptions>(
       {.name = "policy predict",
        .group = "Policy",
        .summary = "predict the move of a policy, with probabilities of the legal moves",

@@ -12,12 +12,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 using policy::VerifyReport;
 
-struct Options {
+struct PolicyVerifyOptions {
   std::string data;
   policy::VerifyOptions verify;
 };
 
-Fields FieldsOf(Options& options) {
+Fields FieldsOf(PolicyVerifyOptions& options) {
   Fields fields;
   fields.Add("data", options.data, "folder of the data set",
              {.required = true, .positional = true, .metavar = "DIR"});
@@ -72,7 +72,7 @@ void PrintDepths(const VerifyReport& report) {
   }
 }
 
-int Run(const Options& options, const Context& context) {
+int Run(const PolicyVerifyOptions& options, const Context& context) {
   const policy::Dataset data = policy::Dataset::Open(options.data);
   const VerifyReport report = Verify(data, options.verify);
   if (context.json) {
@@ -98,15 +98,16 @@ int Run(const Options& options, const Context& context) {
 }  // namespace
 
 Command PolicyVerify() {
-  return MakeCommand<Options>({.name = "policy verify",
-                               .group = "Policy",
-                               .summary = "check a data set",
-                               .details = "Checks checksums, offsets, ranges, rows of zeros, one "
-                                          "king each, duplicates, splits, and\n"
-                                          "on a sample that moves are legal; prints a table of "
-                                          "depths. Exits with 1 after a fault.",
-                               .example = "kibitz policy verify data"},
-                              Run);
+  return MakeCommand<PolicyVerifyOptions>(
+      {.name = "policy verify",
+       .group = "Policy",
+       .summary = "check a data set",
+       .details = "Checks checksums, offsets, ranges, rows of zeros, one "
+                  "king each, duplicates, splits, and\n"
+                  "on a sample that moves are legal; prints a table of "
+                  "depths. Exits with 1 after a fault.",
+       .example = "kibitz policy verify data"},
+      Run);
 }
 
 }  // namespace kibitz::cli

@@ -19,13 +19,13 @@ using policy::Vocabulary;
 using Json = nlohmann::ordered_json;
 using Seen = std::bitset<policy::kFullVocabularySize>;
 
-struct Options {
+struct PolicyVocabOptions {
   std::vector<std::string> input;
   std::string data;
   std::string out;
 };
 
-Fields FieldsOf(Options& options) {
+Fields FieldsOf(PolicyVocabOptions& options) {
   Fields fields;
   fields.Add("input", options.input, "only the first moves of these evaluations",
              {.positional = true, .metavar = "PATH"});
@@ -70,7 +70,7 @@ Seen MovesOfData(const std::string& folder) {
   return seen;
 }
 
-Vocabulary VocabularyFor(const Options& options) {
+Vocabulary VocabularyFor(const PolicyVocabOptions& options) {
   if (options.input.empty() && options.data.empty()) return Vocabulary::Full();
   if (!options.input.empty() && !options.data.empty()) {
     throw Error::Usage("PATH and --data exclude each other; give one");
@@ -85,7 +85,7 @@ Vocabulary VocabularyFor(const Options& options) {
   return Vocabulary(std::move(words));
 }
 
-int Run(const Options& options, const Context& context) {
+int Run(const PolicyVocabOptions& options, const Context& context) {
   const Vocabulary vocabulary = VocabularyFor(options);
   if (!options.out.empty()) vocabulary.Write(options.out);
   if (context.json) {
@@ -105,7 +105,7 @@ int Run(const Options& options, const Context& context) {
 }  // namespace
 
 Command PolicyVocab() {
-  return MakeCommand<Options>(
+  return MakeCommand<PolicyVocabOptions>(
       {.name = "policy vocab",
        .group = "Policy",
        .summary = "list or write the moves a policy chooses from",

@@ -17,14 +17,14 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct TrainPlotOptions {
   std::vector<std::string> runs;
   std::string out;
   std::vector<std::string> metrics;
   double smooth = 0.8;
 };
 
-Fields FieldsOf(Options& options) {
+Fields FieldsOf(TrainPlotOptions& options) {
   Fields fields;
   fields.Add("runs", options.runs, "folders of runs, or their metrics.jsonl",
              {.required = true, .positional = true, .metavar = "RUN"});
@@ -73,7 +73,7 @@ Json ToJson(const RunCurves& run) {
   return object;
 }
 
-int Run(const Options& options, const Context& context) {
+int Run(const TrainPlotOptions& options, const Context& context) {
   const std::vector<RunCurves> runs = ReadRuns(options.runs);
   const std::string out = options.out.empty()
                               ? (LogOf(options.runs[0]).parent_path() / "curves.svg").string()
@@ -105,7 +105,7 @@ int Run(const Options& options, const Context& context) {
 }  // namespace
 
 Command TrainPlot() {
-  return MakeCommand<Options>(
+  return MakeCommand<TrainPlotOptions>(
       {.name = "train plot",
        .group = "Training",
        .summary = "draw the curves of training runs as an SVG picture",

@@ -78,8 +78,8 @@ struct BatchColumn {
   std::string bytes;
 };
 
-struct Batch {
-  explicit Batch(size_t count) : columns(count) {
+struct RowBatch {
+  explicit RowBatch(size_t count) : columns(count) {
     for (BatchColumn& column : columns) column.nulls.fill(1);
   }
   size_t rows = 0;
@@ -90,7 +90,7 @@ struct Batch {
 class Channel {
  public:
   // False when the other side has given up.
-  bool Push(std::unique_ptr<Batch> batch) {
+  bool Push(std::unique_ptr<RowBatch> batch) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return waiting_.size() < kMaxWaiting || taker_gone_; });
     if (taker_gone_) return false;
@@ -107,7 +107,7 @@ class Channel {
   }
 
   // Empty at the end; `abandoned` tells that the rows are not all there.
-  std::unique_ptr<Batch> Pop(bool& abandoned) {
+  std::unique_ptr<RowBatch> Pop(bool& abandoned) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !waiting_.empty() || ended_; });
     abandoned = abandoned_;
@@ -127,7 +127,7 @@ class Channel {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::unique_ptr<Batch>> waiting_;  // All guarded by mutex_.
+  std::deque<std::unique_ptr<RowBatch>> waiting_;  // All guarded by mutex_.
   bool ended_ = false;
   bool abandoned_ = false;
   bool taker_gone_ = false;
@@ -244,7 +244,7 @@ class ParquetWriter::Impl {
         file_(path),
         source_{.columns = std::move(columns), .channel = {}},
         connection_(std::make_shared<DuckDatabase>(DuckDatabase::Options{})),
-        batch_(std::make_unique<Batch>(source_.columns.size())) {
+        batch_(std::make_unique<RowBatch>(source_.columns.size())) {
     CheckColumns(source_.columns);
     RegisterSource(connection_, source_);
     copier_ = std::thread([this, sql = CopyStatement(file_.temporary(), options)] { Copy(sql); });
@@ -300,7 +300,7 @@ class ParquetWriter::Impl {
 
   void Flush() {
     const bool taken = source_.channel.Push(std::move(batch_));
-    batch_ = std::make_unique<Batch>(source_.columns.size());
+    batch_ = std::make_unique<RowBatch>(source_.columns.size());
     if (taken) return;
     Join(true);
     ThrowIfFailed();
@@ -321,7 +321,7 @@ class ParquetWriter::Impl {
   AtomicFile file_;  // DuckDB fills it by name; its lock, fsync and rename are ours.
   Source source_;
   DuckConnection connection_;
-  std::unique_ptr<Batch> batch_;
+  std::unique_ptr<RowBatch> batch_;
   uint64_t rows_ = 0;
   std::string failure_;  // Set by the copier, read after Join.
   std::thread copier_;
