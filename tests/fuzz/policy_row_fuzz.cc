@@ -54,7 +54,7 @@ void CheckRow(std::string_view fen, std::string_view line, int64_t number) {
   CHECK(packer.Pack(raw, same) == fault && SamePosition(row.position, same.position));
   const GroupedPartition grouped = GroupRows({row, same}, {0, 0});
   const Grouped& train = grouped.splits[static_cast<size_t>(Split::kTrain)];
-  const uint64_t impossible = grouped.tally[RowFault::kImpossible];
+  const uint64_t impossible = grouped.skipped.CountOf(std::string(NameOf(RowFault::kImpossible)));
   CHECK(train.positions.size() + impossible == 1);
   for (const PackedPosition& position : train.positions) {
     CHECK(position.analyses == train.analyses.size() && position.analyses <= 2);
