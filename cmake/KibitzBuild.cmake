@@ -97,7 +97,7 @@ function(kibitz_configure target torch)
   if(NOT target MATCHES "_pch$")
     target_precompile_headers(${target} REUSE_FROM ${pch})
   endif()
-  if(KIBITZ_UNITY)
+  if(KIBITZ_UNITY AND NOT target MATCHES "_pch$")
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     # GCC takes every file but the first for a header, and warns of its anonymous types.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)

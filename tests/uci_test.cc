@@ -229,10 +229,10 @@ TEST(UciTest, Conversations) {
       R"(
       > setoption name Model value /no/such/model.pt
       > isready
-      < info string cannot read /no/such/model.pt
+      < info string /no/such/model.pt: found no such file
       < readyok
       > go
-      < info string cannot read /no/such/model.pt
+      < info string /no/such/model.pt: found no such file
       < bestmove
       > setoption name Model value
       > go

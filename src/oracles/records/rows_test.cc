@@ -134,7 +134,7 @@ TEST(RowsTest, FaultsOfSearchesAreFound) {
   EXPECT_THAT(fault([](Json&, Json& v) { v[0]["root_move"] = "d2d4"; }), HasSubstr("follow"));
   EXPECT_THAT(fault([](Json&, Json& v) { v[0]["nodes"][0]["move"] = "d7d1"; }), HasSubstr("d7d1"));
   EXPECT_THAT(fault([](Json&, Json& v) { v[0]["nodes"][0]["move"] = nullptr; }),
-              HasSubstr("behind its end"));
+              HasSubstr("after its end"));
   EXPECT_THAT(fault([](Json&, Json& v) { v[0]["nodes"].erase(1); }), HasSubstr("has a move"));
   EXPECT_THAT(fault([](Json&, Json& v) { v[0]["nodes"][1]["wdl"][1] = 0.7; }), HasSubstr("sum"));
   EXPECT_THAT(fault([](Json& u, Json&) { u["mcts_action"] = "a2a3"; }), HasSubstr("best move"));
