@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -83,7 +84,7 @@ void Print(const Json& answer) {
              answer["max_depth"].get<int>());
   for (const auto& [move, share] : answer["label"].items()) {
     fmt::print("  {:6} {:>6.2f}%  {}\n", move, 100 * share.get<double>(),
-               std::string(static_cast<size_t>(share.get<double>() * 40 + 0.5), '#'));
+               std::string(static_cast<size_t>(std::lround(share.get<double>() * 40)), '#'));
   }
   for (const Json& analysis : answer["analyses"]) {
     const bool mate = analysis.contains("mate");

@@ -45,7 +45,7 @@ fs::path LogOf(const std::string& run) {
     throw Error("{}: no such run; give the folder that 'kibitz ... train' wrote", run);
   }
   if (!fs::is_directory(run)) return run;
-  const fs::path log = fs::path(run) / "metrics.jsonl";
+  fs::path log = fs::path(run) / "metrics.jsonl";
   if (!fs::exists(log)) {
     throw Error("{}: the folder has no metrics.jsonl; expected the folder of a training run", run);
   }
