@@ -1,5 +1,7 @@
 #include "base/options.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -181,6 +183,51 @@ std::vector<std::string> Fields::Names() const {
   std::vector<std::string> names;
   for (const Field& field : fields_) names.push_back(field.name);
   return names;
+}
+
+std::string Fields::Set(std::string_view name, std::string_view value) {
+  Field* field = Find(name);
+  if (field == nullptr) {
+    const std::string nearest = Suggest(name);
+    const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
+    return fmt::format("{} is no option here{}; there are {}", Quoted(name), hint,
+                       fmt::join(Names(), ", "));
+  }
+  if (!SetText(*field, value, true)) {
+    return fmt::format("{}: found {}, expected {}", field->name, Quoted(value), Expected(*field));
+  }
+  field->given = true;
+  return "";
+}
+
+std::vector<FieldInfo> Fields::Describe() const {
+  using Type = FieldInfo::Type;
+  std::vector<FieldInfo> infos;
+  for (const Field& field : fields_) {
+    FieldInfo info{.name = field.name,
+                   .value = DefaultText(ValueOf(field)),
+                   .help = field.help,
+                   .min = field.rules.min,
+                   .max = field.rules.max};
+    if (const auto* choice = std::get_if<Choice>(&field.target)) {
+      info.type = Type::kChoice;
+      info.choices = choice->names;
+    } else {
+      info.type = std::visit(
+          Overload{[](bool*) { return Type::kBool; }, [](int*) { return Type::kInteger; },
+                   [](int64_t*) { return Type::kInteger; },
+                   [](uint64_t*) { return Type::kInteger; },
+                   [](std::optional<int64_t>*) { return Type::kInteger; },
+                   [](double*) { return Type::kNumber; },
+                   [](std::optional<double>*) { return Type::kNumber; },
+                   [](std::string*) { return Type::kText; },
+                   [](std::optional<std::string>*) { return Type::kText; },
+                   [](auto*) { return Type::kList; }},
+          std::get<Target>(field.target));
+    }
+    infos.push_back(std::move(info));
+  }
+  return infos;
 }
 
 bool Fields::WasGiven(std::string_view name) const {

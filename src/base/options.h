@@ -43,6 +43,19 @@ struct FieldRules {
   std::string metavar = {};  // What help shows as the value: FILE, N, ...
 };
 
+// A field as other faces than the command line show it, such as UCI options.
+struct FieldInfo {
+  enum class Type { kBool, kInteger, kNumber, kText, kChoice, kList };
+
+  std::string name;
+  Type type = Type::kText;
+  std::string value = {};  // As it is now; "" for nothing.
+  std::string help = {};
+  double min = 0;  // Of numbers; may be infinite.
+  double max = 0;
+  std::vector<std::string> choices = {};
+};
+
 class Fields {
  public:
   using Target =
@@ -80,6 +93,8 @@ class Fields {
   void ReadConfig(const std::string& path);
   // The same from a tree already loaded, such as the copy in a checkpoint. `place` names it.
   void ReadTree(const nlohmann::ordered_json& tree, const std::string& place);
+  // Sets one field from text; the reason when it is not taken, "" when it is.
+  std::string Set(std::string_view name, std::string_view value);
   // Throws Error::Usage for required fields that were not given.
   void CheckRequired() const;
 
@@ -90,6 +105,7 @@ class Fields {
   // For "usage:" lines: "FILE [FILE ...]".
   std::string PositionalHelp() const;
   std::vector<std::string> Names() const;
+  std::vector<FieldInfo> Describe() const;
   // Whether this field was set by a flag or a config.
   bool WasGiven(std::string_view name) const;
 

@@ -23,6 +23,7 @@ Command OracleGames();
 Command OracleVariations();
 Command OracleEvals();
 Command OraclePgn();
+Command Play();
 Command Uci();
 Command OracleSearch();
 Command Twenty48Oracle();

@@ -34,10 +34,10 @@ struct PgnVariation;
 
 // What stands beside the moves of a line.
 struct PgnNote {
-  size_t ply = 0;         // After this many moves of the line; 0 is before the first.
-  std::string comment;    // Several in a row are joined by a space.
-  std::vector<int> nags;  // $1 to $255; !, ?, !!, ??, !?, ?! are 1 to 6.
-  std::vector<PgnVariation> variations;  // Alternatives to the last move.
+  size_t ply = 0;              // After this many moves of the line; 0 is before the first.
+  std::string comment = {};    // Several in a row are joined by a space.
+  std::vector<int> nags = {};  // $1 to $255; !, ?, !!, ??, !?, ?! are 1 to 6.
+  std::vector<PgnVariation> variations = {};  // Alternatives to the last move.
 };
 
 struct PgnVariation {

@@ -12,7 +12,7 @@ namespace kibitz::decoder {
 using oracles::Evaluation;
 using oracles::Question;
 
-DecoderEvaluator::DecoderEvaluator(std::unique_ptr<Player> player, std::string name,
+DecoderEvaluator::DecoderEvaluator(std::shared_ptr<Player> player, std::string name,
                                    double temperature)
     : player_(std::move(player)), name_(std::move(name)), temperature_(temperature) {}
 

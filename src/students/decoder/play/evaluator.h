@@ -17,7 +17,7 @@ namespace kibitz::decoder {
 class DecoderEvaluator : public oracles::Evaluator {
  public:
   // `name` stands in reports. Priors are the policy's probabilities at this temperature.
-  DecoderEvaluator(std::unique_ptr<Player> player, std::string name, double temperature = 1);
+  DecoderEvaluator(std::shared_ptr<Player> player, std::string name, double temperature = 1);
 
   void Evaluate(std::span<const oracles::Question> questions,
                 std::span<oracles::Evaluation> answers) override;
@@ -25,7 +25,7 @@ class DecoderEvaluator : public oracles::Evaluator {
   std::string name() const override { return name_; }
 
  private:
-  std::unique_ptr<Player> player_;
+  std::shared_ptr<Player> player_;
   std::string name_;
   double temperature_;
 };
