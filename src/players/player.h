@@ -5,8 +5,8 @@
 //   const Answer answer = player->Play({.game = {.start = board}});
 //   if (answer.move) Use(*answer.move);
 //
-// Networks, searches and engines are players. Command line, UCI, arena and web know nothing else of
-// them. docs/PLAYERS.md shows how to add one.
+// Networks, searches and engines are players; 'kibitz play' asks any of them. docs/PLAYERS.md shows
+// how to add one.
 #pragma once
 
 #include <cstdint>
