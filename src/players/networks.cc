@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/shipped.h"
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "oracles/lc0/network.h"
 #include "oracles/search/cached_evaluator.h"
 #include "students/decoder/play/evaluator.h"
@@ -54,6 +55,12 @@ class Remembering final : public oracles::Evaluator {
   oracles::CachedEvaluator cached_;
 };
 
+// More threads than cores only get into each other's way.
+nn::NetworkOptions Sensible(nn::NetworkOptions options) {
+  options.threads = std::min(options.threads, HardwareThreads());
+  return options;
+}
+
 // The network with these options, loaded where it is not there. Networks that nobody uses any more
 // make room first.
 template <typename Network, typename Load>
@@ -89,12 +96,14 @@ NetworkKind NetworkKindOf(const io::ModelFile& file) {
   return NetworkKind::kPolicy;
 }
 
-std::shared_ptr<decoder::Player> Networks::Decoder(const nn::NetworkOptions& options) {
+std::shared_ptr<decoder::Player> Networks::Decoder(const nn::NetworkOptions& asked) {
+  const nn::NetworkOptions options = Sensible(asked);
   return Kept(decoders_, options,
               [&]() -> std::shared_ptr<decoder::Player> { return decoder::Player::Load(options); });
 }
 
-std::shared_ptr<policy::Player> Networks::Policy(const nn::NetworkOptions& options) {
+std::shared_ptr<policy::Player> Networks::Policy(const nn::NetworkOptions& asked) {
+  const nn::NetworkOptions options = Sensible(asked);
   return Kept(policies_, options, [&] { return std::make_shared<policy::Player>(options); });
 }
 
@@ -105,7 +114,7 @@ std::shared_ptr<oracles::Evaluator> Networks::Evaluator(const EvaluatorOptions& 
   switch (NetworkKindOf(file)) {
     case NetworkKind::kLc0:
       evaluator = std::make_shared<oracles::Lc0Network>(
-          file, oracles::Lc0Options{.network = options.network,
+          file, oracles::Lc0Options{.network = Sensible(options.network),
                                     .policy_temperature = options.policy_temperature,
                                     .lc0_rounding = options.lc0_rounding});
       break;
