@@ -32,11 +32,6 @@ std::vector<std::string> ShippedModels() {
   return names;
 }
 
-std::string FileName(const std::string& path) {
-  const fs::path normal = fs::path(path).lexically_normal();
-  return (normal.has_filename() ? normal : normal.parent_path()).filename().string();
-}
-
 // An evaluator that remembers, with the one it asks.
 class Remembering final : public oracles::Evaluator {
  public:
@@ -84,6 +79,11 @@ std::string FindModel(const std::string& name) {
               fmt::join(ShippedModels(), ", "));
 }
 
+std::string ModelName(const std::string& path) {
+  const fs::path normal = fs::path(path).lexically_normal();
+  return (normal.has_filename() ? normal : normal.parent_path()).filename().string();
+}
+
 NetworkKind NetworkKindOf(const io::ModelFile& file) {
   if (file.format == io::ModelFormat::kLc0) return NetworkKind::kLc0;
   if (file.weights.Find("tok_embedding.weight") != nullptr) return NetworkKind::kDecoder;
@@ -109,7 +109,7 @@ std::shared_ptr<policy::Player> Networks::Policy(const nn::NetworkOptions& asked
 
 std::shared_ptr<oracles::Evaluator> Networks::Evaluator(const EvaluatorOptions& options) {
   const io::ModelFile file = io::ReadModel(options.network.path);
-  const std::string name = FileName(options.network.path);
+  const std::string name = ModelName(options.network.path);
   std::shared_ptr<oracles::Evaluator> evaluator;
   switch (NetworkKindOf(file)) {
     case NetworkKind::kLc0:

@@ -124,6 +124,28 @@ std::string OptionTable::SetPlayerOption(const std::string& key, const std::stri
   return "";
 }
 
+// UCI sets strength by two options, players by one.
+void OptionTable::AddStrength(const players::EloRange& range, std::vector<Entry>& entries) const {
+  auto* self = const_cast<OptionTable*>(this);
+  EngineOptions& options = options_;
+  const auto apply = [self, &options] {
+    return self->SetPlayerOption("elo", options.limit_strength ? std::to_string(options.elo) : "");
+  };
+  if (options.elo == 0) options.elo = range.max;
+  entries.push_back({"UCI_LimitStrength",
+                     fmt::format("type check default {}", options.limit_strength),
+                     [&options, apply](const std::string& text) {
+                       const std::string reason = SetBool(options.limit_strength, text);
+                       return reason.empty() ? apply() : reason;
+                     }});
+  entries.push_back(
+      {"UCI_Elo", SpinText(std::clamp(options.elo, range.min, range.max), range.min, range.max),
+       [&options, apply, range](const std::string& text) {
+         const std::string reason = SetInteger(options.elo, text, range.min, range.max);
+         return reason.empty() ? apply() : reason;
+       }});
+}
+
 std::vector<OptionTable::Entry> OptionTable::Entries() const {
   auto* self = const_cast<OptionTable*>(this);  // The entries' setters change it.
   EngineOptions& options = options_;
@@ -161,8 +183,9 @@ std::vector<OptionTable::Entry> OptionTable::Entries() const {
                        return SetInteger(options.hash, text, 1, 1 << 25);
                      }});
   if (maker_ == nullptr) return entries;
+  if (const auto range = maker_->elo_range()) AddStrength(*range, entries);
   for (const FieldInfo& field : maker_->fields().Describe()) {
-    if (field.type == FieldInfo::Type::kList) continue;
+    if (field.type == FieldInfo::Type::kList || field.name == "elo") continue;
     if (field.name == "think") {  // Under the name that players of the decoder know.
       const bool think = field.value == "true";
       entries.push_back({"Mode",

@@ -25,7 +25,9 @@ struct EngineOptions {
   int move_overhead = 30;            // Milliseconds kept back from the clock for each move.
   std::optional<int64_t> seed = {};  // Of random draws; nothing: another in each run.
   bool ponder = false;               // Only told to the program: it decides.
-  int hash = 16;                     // Accepted and not used: programs insist on setting it.
+  bool limit_strength = false;
+  int elo = 0;    // With limit_strength; 0: the player's best.
+  int hash = 16;  // Accepted and not used: programs insist on setting it.
 };
 
 // The options under their UCI names: those of the player are its keys without underscores, each
@@ -46,6 +48,7 @@ class OptionTable {
   struct Entry;
 
   std::vector<Entry> Entries() const;
+  void AddStrength(const players::EloRange& range, std::vector<Entry>& entries) const;
   std::string SetPlayer(const std::string& text);
   std::string SetPlayerOption(const std::string& key, const std::string& value);
 

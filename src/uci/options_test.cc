@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "tests/support/test_data.h"
 
 namespace kibitz::uci {
@@ -50,6 +53,34 @@ TEST(UciOptionsTest, EachPlayerHasItsOwn) {
   EXPECT_THAT(table.Set("Mode", "think"), HasSubstr("there is no option"));
   EXPECT_EQ(table.Set("Player", "random"), "");
   EXPECT_THAT(table.Set("Depth", "2"), HasSubstr("there is no option"));
+}
+
+// Strength is offered where it was measured, and reaches the player as one option.
+TEST(UciOptionsTest, StrengthIsLimitedByMeasuredRatings) {
+  EngineOptions none = DecoderOptions();
+  EXPECT_THAT(OptionTable(none).Lines(), ::testing::Each(Not(HasSubstr("UCI_Elo"))));
+
+  const testing::TempFolder folder;
+  for (const char* name : {"config.json", "model.safetensors"}) {
+    std::filesystem::create_symlink(testing::SourcePath(std::string("models/policy-small/") + name),
+                                    folder.File(name));
+  }
+  std::ofstream(folder.File("ratings.json"))
+      << R"({"anchor": "x", "ratings": [{"temperature": 0, "elo": 1000},
+                                        {"temperature": 2, "elo": 600}]})";
+  EngineOptions options{.player = {.kind = "policy", .path = folder.File("")}};
+  OptionTable table(options);
+  EXPECT_THAT(table.Lines(), Contains("option name UCI_LimitStrength type check default false"));
+  EXPECT_THAT(table.Lines(),
+              Contains("option name UCI_Elo type spin default 1000 min 600 max 1000"));
+  EXPECT_EQ(table.Set("UCI_Elo", "700"), "");
+  EXPECT_THAT(players::ToText(options.player), Not(HasSubstr("elo=7")));
+  EXPECT_EQ(table.Set("UCI_LimitStrength", "true"), "");
+  EXPECT_THAT(players::ToText(options.player), HasSubstr("elo=700"));
+  EXPECT_THAT(table.Set("UCI_Elo", "2000"), HasSubstr("from 600 to 1000"));
+  EXPECT_EQ(table.Set("UCI_LimitStrength", "false"), "");
+  EXPECT_NO_THROW(players::MakerFor(options.player)->Make());
+  EXPECT_THAT(players::ToText(options.player), Not(HasSubstr("elo=7")));
 }
 
 TEST(UciOptionsTest, SetsAndRefuses) {
