@@ -1,18 +1,15 @@
 #include "io/runs/metrics_log.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "io/runs/locked_file.h"
 
 namespace kibitz::io {
 namespace {
@@ -25,17 +22,6 @@ bool IsDropped(const Json& object, std::optional<int64_t> resume_step) {
   const auto step = object.find("step");
   return step != object.end() && step->is_number() &&
          step->get<double>() > static_cast<double>(*resume_step);
-}
-
-// Opens for us alone: two runs would mix their lines.
-int OpenLocked(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor < 0) throw Error::System("cannot write " + path);
-  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-    close(descriptor);
-    throw Error("{} is being written by another process; wait for it or choose another name", path);
-  }
-  return descriptor;
 }
 
 // Rewrites the file without an incomplete last line and without later steps, if it has any.
@@ -83,13 +69,7 @@ MetricsLog::~MetricsLog() {
 void MetricsLog::Write(const nlohmann::ordered_json& object) {
   CHECK(object.is_object());
   const std::string line = object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  std::string_view left = line;
-  while (!left.empty()) {
-    const ssize_t written = write(descriptor_, left.data(), left.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw Error::System("cannot write " + path_);
-    left.remove_prefix(static_cast<size_t>(written));
-  }
+  WriteWhole(descriptor_, line, path_);
 }
 
 }  // namespace kibitz::io

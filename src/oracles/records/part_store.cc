@@ -7,8 +7,8 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/interrupt.h"
-#include "base/text.h"
 #include "io/bytes/byte_sink.h"
+#include "io/runs/journal.h"
 
 namespace kibitz::oracles {
 namespace {
@@ -81,17 +81,12 @@ void PartStore::OpenFolder() {
 }
 
 void PartStore::CheckSettings(const Json& found, const std::string& place) const {
-  if (found == settings_) return;
-  const Json difference = Json::diff(found, settings_);
-  const std::string key = difference.at(0).at("path").get<std::string>();
-  const Json::json_pointer pointer(key);
-  const auto text = [&pointer](const Json& tree) {
-    return tree.contains(pointer) ? Quoted(tree.at(pointer).dump()) : std::string("nothing");
-  };
+  const std::string difference = io::SettingsDifference(found, settings_);
+  if (difference.empty()) return;
   throw Error(
-      "{}: made with other options: {} is {} there and {} now; give the same options to resume, "
-      "another --out, or --fresh to start over",
-      place, key, text(found), text(settings_));
+      "{}: made with other options: {}; give the same options to resume, another --out, or --fresh "
+      "to start over",
+      place, difference);
 }
 
 std::string PartStore::PathOf(int64_t part) const {

@@ -1,0 +1,60 @@
+// Results of numbered pieces of work, a JSON line each, appended as they come. After a kill the
+// same command reads them back and goes on: only the pieces in progress are lost.
+//
+//   Journal journal("match/journal.jsonl", settings);
+//   for (int64_t game = 0; game < games; ++game) {
+//     if (journal.Find(game) == nullptr) journal.Append(game, Play(game));
+//   }
+//
+// The first line holds the settings that the results depend on. A journal of other settings is
+// refused. docs/FORMATS.md has the layout.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace kibitz::io {
+
+// The first difference between two trees of settings, for people: "/options/depth is 3 there and 4
+// now"; "" when they are equal.
+std::string SettingsDifference(const nlohmann::ordered_json& there,
+                               const nlohmann::ordered_json& now);
+
+class Journal {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  // Throws Error when the file is of other settings, written by another process, or damaged. A last
+  // line without its end was being written at a kill: it is dropped.
+  Journal(const std::string& path, const Json& settings);
+  // Syncs to disk.
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  // Null when there is none. Results found at the start stay valid and unchanged; those appended
+  // later are not kept in memory.
+  const Json* Find(int64_t number) const;
+  // Results found at the start.
+  int64_t kept() const { return static_cast<int64_t>(results_.size()); }
+
+  // The line is written before this returns, so that a kill of this process cannot lose it. The
+  // disk has it within a fifth of a second of further appends, and when the journal is closed. From
+  // any thread.
+  void Append(int64_t number, const Json& result);
+
+ private:
+  void Read(const Json& settings);
+
+  const std::string path_;
+  int descriptor_ = -1;
+  std::map<int64_t, Json> results_;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point synced_ = {};  // Guarded by mutex_.
+};
+
+}  // namespace kibitz::io
