@@ -10,18 +10,21 @@ namespace kibitz::players {
 namespace {
 
 constexpr double kLookSeconds = 0.002;  // Between looks at the stop token.
+constexpr double kStopSeconds = 5;      // To answer after "stop".
 constexpr int64_t kDefaultMilliseconds = 1000;
 
 std::vector<std::string> WordsOf(const std::string& command) {
   std::vector<std::string> words;
   for (std::string_view word : SplitWords(command)) words.emplace_back(word);
+  // Debian puts engines into /usr/games, which is not on everybody's PATH.
+  if (!words.empty()) {
+    if (const std::string found = oracles::FindProgram(words[0]); !found.empty()) words[0] = found;
+  }
   return words;
 }
 
 oracles::EngineSpec SpecOf(const EngineOptions& options) {
   oracles::EngineSpec spec{.command = WordsOf(options.command)};
-  const std::string program = oracles::FindProgram(spec.command.at(0));
-  if (!program.empty()) spec.command[0] = program;
   if (options.elo) {
     spec.options = {{"UCI_LimitStrength", "true"}, {"UCI_Elo", std::to_string(*options.elo)}};
   }
@@ -112,12 +115,16 @@ Answer EnginePlayer::Ask(const Request& request, const OnProgress& on_progress) 
   };
   client_->Start(request.game, LimitsOf(request), on_info);
   std::optional<oracles::Answer> told;
-  bool stopped = false;
+  std::optional<oracles::Clock::time_point> patience;  // Set when it was told to stop.
   while (!told) {
     told = client_->Wait(kLookSeconds);
-    if (!told && !stopped && request.stop.stop_requested()) {
+    if (told || !request.stop.stop_requested()) continue;
+    if (!patience) {
       client_->Stop();
-      stopped = true;
+      patience = oracles::SecondsFromNow(kStopSeconds);
+    } else if (oracles::Clock::now() > *patience) {
+      throw Error("engine {}: it hangs: it was told to stop and gave no move for {} seconds",
+                  client_->name(), kStopSeconds);
     }
   }
   answer.move = told->move;

@@ -269,12 +269,10 @@ std::optional<Answer> UciClient::Wait(double seconds) {
       if (error.kind() == Error::Kind::kInterrupted) throw;
       Fail(fmt::format("{} while bestmove was awaited", error.message()));
     }
-    if (line) {
-      Take(*line);
-      continue;
-    }
-    if (Clock::now() >= deadline) return std::nullopt;
-    WatchSilence();
+    if (line) Take(*line);
+    // Looked at after every line: an engine may write without end.
+    if (!finished_ && Clock::now() >= deadline) return std::nullopt;
+    if (!line) WatchSilence();
   }
   thinking_ = false;
   return std::exchange(finished_, std::nullopt);

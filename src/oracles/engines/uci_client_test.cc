@@ -161,6 +161,16 @@ TEST(UciClientTest, BearsGarbageAndHugeLines) {
   EXPECT_EQ(answer.nodes, 5);
 }
 
+TEST(UciClientTest, AFloodOfOutputDoesNotKeepUsWaiting) {
+  const ScriptedEngine script("go*) while :; do echo 'info string flood'; done;;");
+  UciClient engine(script.Spec());
+  engine.Start({}, {.infinite = true});
+  const auto start = Clock::now();
+  EXPECT_FALSE(engine.Wait(0.2));
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(2));
+  EXPECT_THAT(MessageOf([&] { engine.Ping(); }), HasSubstr("readyok"));
+}
+
 TEST(UciClientTest, NoticesThatAnEngineDoesNotRead) {
   const ScriptedEngine script("", "echo uciok; echo readyok; sleep 60");
   UciClient engine(script.Spec());
