@@ -70,15 +70,31 @@ class Lines {
   size_t column_ = 0;
 };
 
-// The words of a comment; a word in front of the move text must not look like its end.
+// The words of a comment. "[%eval 0.35,12]" is one word: readers look for it on one line.
+std::vector<std::string> CommentWords(const std::string& comment) {
+  std::vector<std::string> words;
+  bool inside = false;
+  for (std::string_view word : SplitWords(comment)) {
+    if (inside) {
+      words.back() += ' ';
+      words.back() += word;
+    } else {
+      words.emplace_back(word);
+      inside = word.starts_with("[%");
+    }
+    if (word.ends_with(']')) inside = false;
+  }
+  return words;
+}
+
 void AddNote(const PgnNote& note, Lines& lines) {
   for (int nag : note.nags) lines.Add(fmt::format("${}", nag));
   std::string comment = note.comment;
   std::ranges::replace(comment, '{', '[');
   std::ranges::replace(comment, '}', ']');
-  const std::vector<std::string_view> words = SplitWords(comment);
+  const std::vector<std::string> words = CommentWords(comment);
   for (size_t i = 0; i < words.size(); ++i) {
-    lines.Add((i == 0 ? "{" : "") + std::string(words[i]) + (i + 1 == words.size() ? "}" : ""));
+    lines.Add((i == 0 ? "{" : "") + words[i] + (i + 1 == words.size() ? "}" : ""));
   }
 }
 

@@ -52,6 +52,17 @@ TEST(PgnWriterTest, RandomGamesComeBack) {
   }
 }
 
+TEST(PgnWriterTest, CommandsInCommentsStayOnOneLine) {
+  PgnGame game;
+  for (size_t width = 1; width < 90; ++width) {
+    game.notes = {
+        {.ply = 0, .comment = std::string(width, 'x') + " [%eval #1,2] [%clk 0:00:01.5]"}};
+    const std::string text = ToPgn(game);
+    EXPECT_NE(text.find("[%eval #1,2]"), std::string::npos) << text;
+    EXPECT_NE(text.find("[%clk 0:00:01.5]"), std::string::npos) << text;
+  }
+}
+
 TEST(PgnWriterTest, BracesDoNotEndAComment) {
   PgnGame game;
   game.notes = {{.ply = 0, .comment = "before {inside} after"}};
