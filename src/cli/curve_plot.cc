@@ -3,18 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/svg.h"
 #include "io/tables/jsonl.h"
 
 namespace kibitz::cli {
 namespace {
+
+using svg::Escaped;
+using svg::kColors;
+using svg::Range;
+using svg::Ticks;
 
 // Sizes in pixels. A row's panels share kWidth.
 constexpr double kWidth = 1080;
@@ -26,21 +30,6 @@ constexpr double kBottom = 34;
 constexpr double kLegendLine = 20;
 constexpr double kLetter = 7;       // A letter of the legend, about.
 constexpr size_t kMaxPoints = 800;  // Of a curve; more than a panel can show.
-
-// Colours that stay apart for colour-blind readers (Okabe and Ito, yellow left out).
-constexpr std::array kColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                "#56b4e9", "#e69f00", "#444444"};
-
-struct Range {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -std::numeric_limits<double>::infinity();
-
-  void Include(double value) {
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  double Share(double value) const { return high > low ? (value - low) / (high - low) : 0.5; }
-};
 
 struct Box {
   double x = 0;
@@ -61,46 +50,10 @@ struct Panel {
   std::vector<std::pair<std::string, std::pair<double, double>>> best;  // Colour, step and value.
 };
 
-// The distance between round numbers that cuts the range into at most six parts.
-double RoundStep(const Range& range) {
-  const double rough = std::max(range.high - range.low, 1e-12) / 6;
-  const double power = std::pow(10, std::floor(std::log10(rough)));
-  for (double factor : {1.0, 2.0, 5.0}) {
-    if (rough <= factor * power) return factor * power;
-  }
-  return 10 * power;
-}
-
-std::vector<double> Ticks(const Range& range) {
-  if (range.high <= range.low) return {range.low};
-  std::vector<double> ticks;
-  const double step = RoundStep(range);
-  for (double at = std::ceil(range.low / step) * step; at <= range.high + step * 1e-6; at += step) {
-    ticks.push_back(std::abs(at) < step * 1e-6 ? 0 : at);
-  }
-  return ticks;
-}
-
 // 1500 -> "1.5k".
 std::string StepText(double step) {
   if (step >= 1e6) return fmt::format("{:g}M", step / 1e6);
   return step >= 1e3 ? fmt::format("{:g}k", step / 1e3) : fmt::format("{:g}", step);
-}
-
-std::string Escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else if (static_cast<unsigned char>(c) >= ' ') {
-      out += c;
-    }
-  }
-  return out;
 }
 
 const Points* Find(const Curves& curves, const std::string& name) {
