@@ -1,5 +1,5 @@
 # What 'make install' and 'make deb' put where, in three components:
-#   kibitz        the program, the models that ship, configs, DuckDB's library, shell completion, documentation
+#   kibitz        the program, the models and openings that ship, configs, DuckDB's library, shell completion, documentation
 #   kibitz-train  the program that trains (needs libtorch)
 #   libkibitz-dev headers, static libraries and the CMake package: find_package(kibitz)
 
@@ -10,7 +10,7 @@ install(TARGETS kibitz RUNTIME COMPONENT kibitz)
 if(KIBITZ_TORCH)
   install(TARGETS kibitz-train RUNTIME COMPONENT kibitz-train)
 endif()
-install(DIRECTORY models configs DESTINATION ${KIBITZ_SHARE} COMPONENT kibitz)
+install(DIRECTORY models configs data DESTINATION ${KIBITZ_SHARE} COMPONENT kibitz)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT kibitz)
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT kibitz)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT kibitz)

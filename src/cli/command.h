@@ -17,8 +17,7 @@
 
 namespace kibitz::cli {
 
-// A command returns it after a signal. The program's exit code is 128 + the signal, as shells
-// expect: 130 for Ctrl-C, 143 for SIGTERM.
+// The exit code after Ctrl-C, as shells expect.
 inline constexpr int kExitInterrupted = 130;
 
 struct CommandText {

@@ -1,0 +1,110 @@
+#include "arena/ordered_work.h"
+
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+
+namespace kibitz::arena {
+namespace {
+
+class Crew {
+ public:
+  Crew(int64_t first, int64_t count, const WorkOptions& options, const DoPiece& work)
+      : options_(options), work_(work), next_(first), end_(first + count) {}
+
+  void Run(int64_t first, const TakeResult& take) {
+    std::vector<std::jthread> threads;
+    for (int worker = 0; worker < options_.threads; ++worker) {
+      threads.emplace_back([this, worker] { Work(worker); });
+    }
+    bool more = true;
+    for (int64_t number = first; more && number < end_; ++number) {
+      const std::optional<Json> result = Await(number);
+      more = result && take(number, *result);
+    }
+    stop_.request_stop();
+    threads.clear();  // Joins.
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  // Nothing after a failure or Ctrl-C.
+  std::optional<Json> Await(int64_t number) {
+    if (options_.journal != nullptr) {
+      if (const Json* known = options_.journal->Find(number)) return *known;
+    }
+    std::unique_lock lock(mutex_);
+    while (true) {
+      if (const auto found = done_.find(number); found != done_.end()) {
+        std::optional<Json> result = std::move(found->second);
+        done_.erase(found);
+        return result;
+      }
+      if (failure_) return std::nullopt;
+      if (Interrupted()) {
+        failure_ = std::make_exception_ptr(
+            Error("interrupted; what is finished is kept where --out was given: the same command "
+                  "goes on from there",
+                  Error::Kind::kInterrupted));
+        stop_.request_stop();
+        return std::nullopt;
+      }
+      finished_.wait_for(lock, std::chrono::milliseconds(50));
+    }
+  }
+
+  std::optional<int64_t> Claim() {
+    const std::lock_guard lock(mutex_);
+    while (next_ < end_ && options_.journal != nullptr &&
+           options_.journal->Find(next_) != nullptr) {
+      ++next_;
+    }
+    if (next_ >= end_ || stop_.stop_requested() || failure_) return std::nullopt;
+    return next_++;
+  }
+
+  void Work(int worker) {
+    try {
+      while (const std::optional<int64_t> number = Claim()) {
+        std::optional<Json> result =
+            work_({.number = *number, .worker = worker, .stop = stop_.get_token()});
+        if (!result) return;
+        if (options_.journal != nullptr) options_.journal->Append(*number, *result);
+        const std::lock_guard lock(mutex_);
+        done_.emplace(*number, std::move(*result));
+        finished_.notify_all();
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+      stop_.request_stop();
+      finished_.notify_all();
+    }
+  }
+
+  const WorkOptions& options_;
+  const DoPiece& work_;
+  std::stop_source stop_;
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  int64_t next_;  // Guarded by mutex_, as all below.
+  const int64_t end_;
+  std::map<int64_t, Json> done_;  // Not taken yet.
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+void DoInOrder(int64_t first, int64_t count, const WorkOptions& options, const DoPiece& work,
+               const TakeResult& take) {
+  CHECK(options.threads >= 1);
+  Crew(first, count, options, work).Run(first, take);
+}
+
+}  // namespace kibitz::arena

@@ -1,0 +1,47 @@
+#include "cli/arena_input.h"
+
+#include <fmt/format.h>
+
+#include "cli/json_output.h"
+#include "players/make_player.h"
+
+namespace kibitz::cli {
+
+Fields FieldsOf(GameInput& input) {
+  Fields fields = arena::FieldsOf(input.openings);
+  fields.AddAll(arena::FieldsOf(input.rules));
+  fields.Add("pgn", input.pgn, "write the games here, with evaluations, clocks and thoughts",
+             {.metavar = "FILE"});
+  fields.AddAll(arena::FieldsOf(input.run));
+  return fields;
+}
+
+arena::GameSetup SetupOf(const std::string& command, const std::vector<std::string>& names,
+                         const GameInput& input) {
+  arena::GameSetup setup{.command = command,
+                         .contenders = {},
+                         .openings = input.openings,
+                         .rules = input.rules,
+                         .run = input.run,
+                         .pgn = input.pgn};
+  for (const std::string& name : names) setup.contenders.push_back({.name = name});
+  return setup;
+}
+
+std::string PlayersDetails() {
+  std::string details = players::PlayersHelp();
+  while (details.ends_with('\n')) details.pop_back();
+  return details;
+}
+
+int PrintReport(const std::string& text, const nlohmann::ordered_json& json,
+                const Context& context) {
+  if (context.json) {
+    PrintJson(json);
+  } else {
+    fmt::print("{}", text);
+  }
+  return 0;
+}
+
+}  // namespace kibitz::cli

@@ -1,0 +1,32 @@
+// What the arena commands share: the options of games, and how a report is given.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "arena/game_run.h"
+#include "cli/command.h"
+
+namespace kibitz::cli {
+
+// Options of every command that plays games.
+struct GameInput {
+  arena::OpeningOptions openings = {};
+  arena::GameRules rules = {};
+  arena::RunOptions run = {};
+  std::string pgn = {};
+};
+Fields FieldsOf(GameInput& input);
+
+arena::GameSetup SetupOf(const std::string& command, const std::vector<std::string>& names,
+                         const GameInput& input);
+
+// For the help of commands that take players.
+std::string PlayersDetails();
+
+// The text for people, or with --json the object.
+int PrintReport(const std::string& text, const nlohmann::ordered_json& json,
+                const Context& context);
+
+}  // namespace kibitz::cli
