@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -132,15 +133,19 @@ TEST_F(OracleNetTest, MakesRecordsThatTheDecoderReads) {
   }
 }
 
-TEST_F(OracleNetTest, ADecoderTeachesToo) {
-  const std::string decoder = testing::GoldenPath("decoder/tiny.pt");
-  const std::string games = folder_.File("games.parquet");
-  const json played = Answer({"games", "--net", decoder, "--games", "2", "--nodes", "4",
-                              "--max-plies", "8", "--out", games});
-  EXPECT_EQ(played["rows"], 16);
-  const json searched = Answer({"variations", games, "--net", decoder, "--nodes", "20",
-                                "--per-game", "4", "--out", folder_.File("searches.parquet")});
-  EXPECT_EQ(searched["rows"], 8);
+TEST_F(OracleNetTest, DecoderAndPolicyTeachToo) {
+  for (const std::string& net :
+       {testing::GoldenPath("decoder/tiny.pt"), testing::SourcePath("models/policy-small")}) {
+    const std::string name = std::filesystem::path(net).filename();
+    const std::string games = folder_.File(name + ".games.parquet");
+    const json played = Answer({"games", "--net", net, "--games", "2", "--nodes", "4",
+                                "--max-plies", "8", "--out", games});
+    EXPECT_EQ(played["rows"], 16);
+    const json searched = Answer({"variations", games, "--net", net, "--nodes", "20", "--per-game",
+                                  "4", "--out", folder_.File(name + ".searches.parquet")});
+    EXPECT_EQ(searched["rows"], 8);
+    EXPECT_EQ(Answer({"search", "--net", net, "--nodes", "30"})["visits"], 30);
+  }
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "games/chess/rules.h"
 #include "oracles/engines/line_process.h"
 #include "oracles/engines/uci_client.h"
+#include "tests/support/lc0_file.h"
 #include "tests/support/test_data.h"
 #include "tests/support/uci_lines.h"
 #include "uci/command.h"
@@ -93,17 +94,17 @@ TEST(UciTest, Conversations) {
       > uci
       < id name Kibitz
       < id author
-      < option name Model type string default /
+      < option name Model type string default decoder:/
+      < option name MultiPV type spin default 1 min 1
+      < option name UCI_ShowWDL type check default false
+      < option name Ponder type check
+      < option name Hash type spin
       < option name Mode type combo default think var think var instinct
       < option name Temperature type string default 0
       < option name MaxVariations type spin
       < option name MaxDepth type spin
       < option name Precision type combo default f32 var f32 var int8
       < option name Threads type spin
-      < option name MultiPV type spin default 1 min 1
-      < option name UCI_ShowWDL type check default false
-      < option name Ponder type check
-      < option name Hash type spin
       < uciok
       > isready
       < readyok)",
@@ -168,12 +169,9 @@ TEST(UciTest, Conversations) {
       > setoption name MultiPV value 3
       > setoption name UCI_ShowWDL value true
       > go
-      < info string policy
-      < info string policy
-      < info string policy
       < info depth 1 seldepth 1 multipv 1 score cp
-      < info depth 1 seldepth 1 multipv 2
-      < info depth 1 seldepth 1 multipv 3
+      < info depth 1 seldepth 1 multipv 2 score cp
+      < info depth 1 seldepth 1 multipv 3 score cp
       < bestmove)",
       R"(
       > setoption name Precision value int8
@@ -186,19 +184,21 @@ TEST(UciTest, Conversations) {
       > go
       < info depth 1
       < bestmove)",
-      // What is wrong is told, and changes nothing.
+      // What is wrong is told. A position that is refused is not played.
       R"(
-      > position startpos moves e2e4
       > position startpos moves e2e5
       < info string position: move 1: move e2e5 is not legal
+      > go
+      < bestmove 0000
       > position fen 8/8/8/8/8/8/8/8 w - - 0 1
       < info string position:
+      > position startpos moves e2e4
       > setoption name UCI_Chess960 value true
-      < info string UCI_Chess960 stays false
+      < info string setoption: there is no option 'UCI_Chess960'
       > setoption name MultiPV value 0
-      < info string MultiPV '0' is not taken: expected a whole number from 1 to 500
+      < info string setoption MultiPV: expected a whole number from 1 to 500
       > setoption name Mlodel value x
-      < info string there is no option 'Mlodel'; did you mean Model?
+      < info string setoption: there is no option 'Mlodel'; did you mean Model?
       > xyzzy
       < info string unknown command 'xyzzy'
       > d
@@ -210,7 +210,6 @@ TEST(UciTest, Conversations) {
       > joho debug on
       > register later
       > go depth 1
-      < info string
       < bestmove
       > debug off
       > help
@@ -228,16 +227,25 @@ TEST(UciTest, Conversations) {
       // Another network, and none.
       R"(
       > setoption name Model value /no/such/model.pt
+      < info string setoption Model: /no/such/model.pt
       > isready
-      < info string /no/such/model.pt: found no such file
+      < info string /no/such/model.pt: there is no such file
       < readyok
       > go
-      < info string /no/such/model.pt: found no such file
+      < info string /no/such/model.pt: there is no such file
+      < bestmove 0000
+      > setoption name Model value negamax?depth=1
+      > go
+      < info depth 1
       < bestmove
       > setoption name Model value
       > go
-      < info string there is no model
-      < bestmove)",
+      < info string nobody plays
+      < bestmove 0000)",
+      R"(
+      > go perft 2
+      < e2e4: 20
+      < Nodes searched: 400)",
   };
   for (const char* script : scripts) {
     Follow(script);
@@ -254,30 +262,153 @@ TEST(UciTest, TheModelMayBeAnOption) {
   EXPECT_NE(talk.Await("info depth 1"), "");
 }
 
-TEST(UciTest, AFileThatIsNoModelIsTold) {
-  Talk talk({kProgram, "uci", "--model", testing::GoldenPath("decoder/vocab.txt")});
-  talk.Say("go");
-  EXPECT_THAT(talk.Await("info string"), HasSubstr("vocab.txt"));
-  EXPECT_NE(talk.Await("bestmove"), "");
+// A mistyped path must not spoil a match unseen.
+TEST(UciTest, AFileThatIsNoModelEndsTheProgram) {
+  for (const std::string& model :
+       {testing::GoldenPath("decoder/vocab.txt"), std::string("no-such-model")}) {
+    const auto ran = testing::RunCommand({kProgram, "uci", "--model", model}, "uci\nisready\ngo\n");
+    EXPECT_EQ(ran.code, 1) << model;
+    EXPECT_THAT(ran.err, HasSubstr(model));
+    EXPECT_THAT(ran.out, ::testing::Not(HasSubstr("bestmove")));
+  }
 }
 
-TEST(UciTest, PolicyIsADistributionOverTheLegalMoves) {
-  Talk talk({kProgram, "uci", "--model", Model(), "--mode", "instinct"});
-  talk.Say("setoption name MultiPV value 500");
+// --- Every kind of player ---
+
+// The kinds, by names that stand here: the lc0 network is made of random weights.
+std::vector<std::string> PlayersOfEveryKind(const testing::TempFolder& folder) {
+  const std::string lc0 = folder.File("small.pb");
+  testing::WriteLc0File(lc0);
+  const std::string policy = testing::SourcePath("models/policy-small");
+  std::vector<std::string> players = {"decoder:" + Model(),
+                                      "decoder:" + Model() + "?think=0",
+                                      policy,
+                                      lc0,
+                                      "search:" + lc0,
+                                      "search:" + policy + "?nodes=40",
+                                      "search:" + Model() + "?nodes=40",
+                                      "negamax?depth=2",
+                                      "random"};
+  const std::string stockfish = oracles::FindProgram("stockfish");
+  if (!stockfish.empty()) players.push_back("engine:" + stockfish + "?elo=1350");
+  return players;
+}
+
+// What fastchess's compliance check asks of an engine, step by step: "> line" is said; "< start"
+// awaited; "score" wants a score, whole numbers and the move played in the last info line.
+constexpr const char* kComplianceSteps[] = {
+    "> uci",
+    "< id name",
+    "< id author",
+    "< uciok",
+    "> isready",
+    "< readyok",
+    "> ucinewgame",
+    "> isready",
+    "< readyok",
+    "> position startpos",
+    "> isready",
+    "< readyok",
+    "> position fen 3r2k1/p5n1/1pq1p2p/2p3p1/2P1P1n1/1P1P2pP/PN1Q2K1/5R2 w - - 0 27",
+    "> isready",
+    "< readyok",
+    "> go wtime 100",
+    "< bestmove",
+    "score",
+    "> position fen rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1",
+    "> go btime 100",
+    "< bestmove",
+    "score",
+    "> go wtime 100 winc 100 btime 100 binc 100",
+    "< bestmove",
+    "score",
+    "> go btime 100 binc 100 wtime 100 winc 100",
+    "< bestmove",
+    "score",
+    "> ucinewgame",
+    "> isready",
+    "< readyok",
+    "> position startpos",
+    "> go wtime 100 btime 100",
+    "< bestmove",
+    "score",
+    "> position startpos moves e2e4 e7e5",
+    "> go wtime 100 btime 100",
+    "< bestmove",
+    "score",
+    "> quit",
+};
+
+void ExpectScore(const std::string& info, const std::string& best) {
+  const std::vector<std::string_view> words = SplitWords(info);
+  const auto after = [&](std::string_view key) {
+    const auto at = std::ranges::find(words, key);
+    return at == words.end() || at + 1 == words.end() ? std::string_view() : *(at + 1);
+  };
+  EXPECT_TRUE(after("score") == "cp" || after("score") == "mate") << info;
+  for (const char* key : {"time", "nps", "nodes"}) EXPECT_TRUE(ParseInt(after(key))) << info;
+  EXPECT_EQ(after("pv"), SplitWords(best).at(1)) << info;
+}
+
+TEST(UciTest, EveryKindOfPlayerPassesTheComplianceSteps) {
+  const testing::TempFolder folder;
+  for (const std::string& player : PlayersOfEveryKind(folder)) {
+    SCOPED_TRACE(player);
+    LineProcess engine({.command = {kProgram, "uci", player}});
+    std::string info;
+    std::string best;
+    int scores = 0;
+    for (const std::string_view step : kComplianceSteps) {
+      if (step == "score") {
+        ExpectScore(info, best);
+        ++scores;
+        info.clear();
+      } else if (step.front() == '>') {
+        engine.Send(step.substr(2), SecondsFromNow(20));
+      } else {
+        auto line = engine.Read(SecondsFromNow(20));
+        for (; line && !line->starts_with(step.substr(2)); line = engine.Read(SecondsFromNow(20))) {
+          if (line->starts_with("info") && !line->starts_with("info string")) info = *line;
+        }
+        ASSERT_TRUE(line) << step << engine.LastLines();
+        best = *line;
+      }
+    }
+    engine.WaitForEnd(SecondsFromNow(20));
+    EXPECT_EQ(scores, 6);
+  }
+}
+
+// Every kind plays a game against itself; every one has as many lines as asked for, and the policy.
+TEST(UciTest, EveryKindOfPlayerPlaysAndShowsLines) {
+  const testing::TempFolder folder;
+  for (const std::string& player : PlayersOfEveryKind(folder)) {
+    SCOPED_TRACE(player);
+    oracles::UciClient client(
+        {.command = {kProgram, "uci", player}, .options = {{"MultiPV", "4"}, {"Seed", "3"}}});
+    oracles::GameSoFar game;
+    for (int ply = 0; ply < 12; ++ply) {
+      const auto answer = client.Ask(game, {.nodes = 200});
+      ASSERT_TRUE(answer.move) << ToFen(game.Current());
+      EXPECT_EQ(answer.lines.size(), 4u) << ToFen(game.Current());
+      game.moves.push_back(*answer.move);
+    }
+  }
+}
+
+TEST(UciTest, ProbabilitiesAreADistributionOverTheLegalMoves) {
+  Talk talk({kProgram, "uci", "decoder:" + Model() + "?think=0"});
+  talk.Say("setoption name VerboseMoveStats value true");
   talk.Say("position fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq -");
   talk.Say("go");
   double sum = 0;
-  double last = 100;
   int moves = 0;
-  for (auto line = talk.Await("info"); line.starts_with("info string policy");
-       line = talk.Await("info")) {
-    const double percent = ParseDouble(Trim(Split(SplitWords(line).at(4), '%')[0])).value_or(-1);
-    EXPECT_LE(percent, last);
-    last = percent;
-    sum += percent;
+  for (auto line = talk.Await("info"); moves < 48; line = talk.Await("info")) {
+    const size_t at = line.find("(P: ");
+    if (at == std::string::npos) continue;
+    sum += ParseDouble(Trim(Split(std::string_view(line).substr(at + 4), '%')[0])).value_or(-1);
     ++moves;
   }
-  EXPECT_EQ(moves, 48);
   EXPECT_NEAR(sum, 100, 0.3);
 }
 
@@ -348,13 +479,16 @@ TEST(UciTest, EndsWithQuitAndWithItsInput) {
   EXPECT_EQ(testing::RunCommand(CommandLine(), "").code, 0);
 }
 
-TEST(UciTest, EndsWithCtrlC) {
-  Talk talk;
-  talk.Say("go infinite");
-  talk.Await("info depth");
-  ASSERT_EQ(kill(talk.process().pid(), SIGINT), 0);
-  EXPECT_NE(talk.Await("bestmove", 5), "");
-  EXPECT_THAT(testing::MessageOf([&] { talk.Await("x", 5); }), HasSubstr("ended with code 130"));
+TEST(UciTest, EndsWithASignal) {
+  for (const auto& [signal, code] : {std::pair(SIGINT, "130"), std::pair(SIGTERM, "143")}) {
+    Talk talk;
+    talk.Say("go infinite");
+    talk.Await("info depth");
+    ASSERT_EQ(kill(talk.process().pid(), signal), 0);
+    EXPECT_NE(talk.Await("bestmove", 5), "");
+    EXPECT_THAT(testing::MessageOf([&] { talk.Await("x", 5); }),
+                HasSubstr(std::string("ended with code ") + code));
+  }
 }
 
 // The program's reader goes away while it thinks: it must not think on for nobody.

@@ -8,11 +8,12 @@
 namespace kibitz {
 namespace {
 
-std::atomic<bool> interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free);  // Safe in a signal handler.
+std::atomic<int> interrupted{0};                       // The signal.
+static_assert(std::atomic<int>::is_always_lock_free);  // Safe in a signal handler.
 
 void OnSignal(int signal) {
-  if (interrupted.exchange(true)) {
+  int none = 0;
+  if (!interrupted.compare_exchange_strong(none, signal)) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
@@ -29,7 +30,8 @@ void CatchInterrupts() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-bool Interrupted() { return interrupted; }
+bool Interrupted() { return interrupted != 0; }
+int InterruptSignal() { return interrupted; }
 
 void ThrowIfInterrupted() {
   if (Interrupted()) throw Error("interrupted", Error::Kind::kInterrupted);

@@ -8,6 +8,8 @@ namespace kibitz {
 void CatchInterrupts();
 
 bool Interrupted();
+// The signal that came first; 0: none.
+int InterruptSignal();
 
 // Throws Error of kind kInterrupted when Ctrl-C was pressed: for work with nothing to save.
 void ThrowIfInterrupted();

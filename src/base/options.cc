@@ -193,7 +193,19 @@ std::string Fields::Set(std::string_view name, std::string_view value) {
     return fmt::format("{} is no option here{}; there are {}", Quoted(name), hint,
                        fmt::join(Names(), ", "));
   }
-  if (!SetText(*field, value, true)) {
+  // An optional number may become nothing again, as Describe tells it.
+  const auto unset = [&] {
+    auto* target = std::get_if<Target>(&field->target);
+    if (target == nullptr) return false;
+    return std::visit(Overload{[](std::optional<std::string>*) { return false; },
+                               []<typename T>(std::optional<T>* number) {
+                                 number->reset();
+                                 return true;
+                               },
+                               [](auto*) { return false; }},
+                      *target);
+  };
+  if (!(value.empty() && unset()) && !SetText(*field, value, true)) {
     return fmt::format("{}: found {}, expected {}", field->name, Quoted(value), Expected(*field));
   }
   field->given = true;

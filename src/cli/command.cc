@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -172,9 +173,10 @@ std::string HelpOfAll(std::span<const Command> commands) {
          "'kibitz completion --help' shows how to install shell completion.\n";
 }
 
-int RunProgram(std::string_view program, std::span<const Command> commands,
-               std::span<const std::string> words) {
-  CatchInterrupts();
+namespace {
+
+int RunCaught(std::string_view program, std::span<const Command> commands,
+              std::span<const std::string> words) {
   try {
     const int code = Run(commands, words);
     // A full disk or a closed pipe must not look like success.
@@ -196,6 +198,15 @@ int RunProgram(std::string_view program, std::span<const Command> commands,
     fmt::print(stderr, "{}: unexpected: {}\n", program, error.what());
   }
   return kFailed;
+}
+
+}  // namespace
+
+int RunProgram(std::string_view program, std::span<const Command> commands,
+               std::span<const std::string> words) {
+  CatchInterrupts();
+  const int code = RunCaught(program, commands, words);
+  return code == kExitInterrupted ? 128 + std::max(InterruptSignal(), SIGINT) : code;
 }
 
 }  // namespace kibitz::cli

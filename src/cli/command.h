@@ -17,7 +17,8 @@
 
 namespace kibitz::cli {
 
-// The exit code after Ctrl-C, as shells expect.
+// A command returns it after a signal. The program's exit code is 128 + the signal, as shells
+// expect: 130 for Ctrl-C, 143 for SIGTERM.
 inline constexpr int kExitInterrupted = 130;
 
 struct CommandText {

@@ -146,7 +146,7 @@ oracles::GameSoFar GameOf(const OracleSearchOptions& options) {
   return game;
 }
 
-std::unique_ptr<oracles::Evaluator> OpenEvaluator(const OracleSearchOptions& options) {
+std::shared_ptr<oracles::Evaluator> OpenEvaluator(const OracleSearchOptions& options) {
   if (options.engine.empty() == options.search.network.path.empty()) {
     throw Error::Usage("give either --net FILE or --engine CMD to evaluate positions");
   }

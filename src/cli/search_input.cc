@@ -1,53 +1,13 @@
 #include "cli/search_input.h"
 
-#include <filesystem>
-#include <utility>
-
-#include "oracles/lc0/network.h"
-#include "oracles/search/cached_evaluator.h"
-#include "students/decoder/play/evaluator.h"
+#include "players/networks.h"
 
 namespace kibitz::cli {
-namespace {
-
 using oracles::Evaluator;
-
-std::unique_ptr<Evaluator> LoadNet(const SearchInput& input) {
-  const io::ModelFile file = io::ReadModel(input.network.path);
-  if (file.format == io::ModelFormat::kLc0) {
-    return std::make_unique<oracles::Lc0Network>(
-        file, oracles::Lc0Options{.network = input.network,
-                                  .policy_temperature = input.policy_temperature,
-                                  .lc0_rounding = input.lc0_rounding});
-  }
-  return std::make_unique<decoder::DecoderEvaluator>(
-      decoder::Player::Load(file, input.network),
-      std::filesystem::path(file.place).filename().string(), input.policy_temperature);
-}
-
-// An evaluator with the one it remembers for.
-class Remembering : public Evaluator {
- public:
-  Remembering(std::unique_ptr<Evaluator> evaluator, int64_t entries)
-      : evaluator_(std::move(evaluator)), cached_(*evaluator_, {.entries = entries}) {}
-
-  void Evaluate(std::span<const oracles::Question> questions,
-                std::span<oracles::Evaluation> answers) override {
-    cached_.Evaluate(questions, answers);
-  }
-  int batch() const override { return cached_.batch(); }
-  std::string name() const override { return cached_.name(); }
-
- private:
-  std::unique_ptr<Evaluator> evaluator_;
-  oracles::CachedEvaluator cached_;
-};
-
-}  // namespace
 
 Fields FieldsOf(SearchInput& input) {
   Fields fields;
-  fields.Add("net", input.network.path, "lc0 network (.pb.gz), or a decoder's checkpoint",
+  fields.Add("net", input.network.path, "lc0 network (.pb.gz), decoder or policy",
              {.required = input.net_required, .metavar = "FILE"});
   fields.AddAll(FieldsOf(input.network));
   fields.Add("cache", input.cache, "entries of the evaluation cache; 0: none",
@@ -77,10 +37,13 @@ Fields FieldsOf(SearchInput& input) {
   return fields;
 }
 
-std::unique_ptr<Evaluator> LoadEvaluator(const SearchInput& input) {
-  std::unique_ptr<Evaluator> net = LoadNet(input);
-  if (input.cache == 0) return net;
-  return std::make_unique<Remembering>(std::move(net), input.cache);
+std::shared_ptr<Evaluator> LoadEvaluator(const SearchInput& input) {
+  nn::NetworkOptions network = input.network;
+  network.path = players::FindModel(network.path);
+  return players::Networks().Evaluator({.network = network,
+                                        .policy_temperature = input.policy_temperature,
+                                        .lc0_rounding = input.lc0_rounding,
+                                        .cache = input.cache});
 }
 
 oracles::TreeOptions TreeOptionsOf(const SearchInput& input, int64_t visits,

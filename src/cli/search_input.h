@@ -14,7 +14,7 @@
 namespace kibitz::cli {
 
 struct SearchInput {
-  nn::NetworkOptions network = {};  // An lc0 network or a decoder's checkpoint.
+  nn::NetworkOptions network = {};  // Any that a player can have.
   int64_t cache = 100000;           // Positions; 0: none.
   double policy_temperature = 1.359;
   bool lc0_rounding = false;
@@ -25,7 +25,7 @@ struct SearchInput {
 Fields FieldsOf(SearchInput& input);
 
 // The network of --net behind its cache. Throws Error.
-std::unique_ptr<oracles::Evaluator> LoadEvaluator(const SearchInput& input);
+std::shared_ptr<oracles::Evaluator> LoadEvaluator(const SearchInput& input);
 
 // With the number of leaves set.
 oracles::TreeOptions TreeOptionsOf(const SearchInput& input, int64_t visits,

@@ -123,7 +123,7 @@ class NetTeacher : public oracles::Teacher {
 
  private:
   SearchInput search_;
-  std::unique_ptr<oracles::Evaluator> evaluator_;
+  std::shared_ptr<oracles::Evaluator> evaluator_;
   oracles::SearchTeacher teacher_;
 };
 

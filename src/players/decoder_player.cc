@@ -37,6 +37,31 @@ int Smaller(int option, std::optional<int> limit) {
   return option == 0 ? *limit : std::min(option, *limit);
 }
 
+// What a thought says so far, with `best` as the move to play.
+Answer AnswerOf(const Thought& thought, const std::vector<Move>& allowed,
+                std::optional<Move> best) {
+  Answer answer;
+  answer.moves = MovesOf(thought.instinct, allowed);
+  if (answer.moves.empty()) return answer;
+  answer.move = best ? best : answer.moves.front().move;
+  answer.lines = LinesOf(thought, allowed, answer.move);
+  auto& wdl = answer.lines.front().wdl;
+  if (!wdl && thought.instinct_value) wdl = WdlFrom(*thought.instinct_value);
+  answer.wdl = wdl;
+  answer.nodes = 1 + NodesOf(thought);
+  return answer;
+}
+
+// The lines of moves that have none yet, as many as asked for.
+void AddOtherLines(const Answer& from, int lines, Answer& to) {
+  for (const Line& line : from.lines) {
+    if (static_cast<int>(to.lines.size()) >= lines) return;
+    const bool known = std::ranges::any_of(
+        to.lines, [&](const Line& other) { return other.pv.front() == line.pv.front(); });
+    if (!known) to.lines.push_back(line);
+  }
+}
+
 }  // namespace
 
 DecoderPlayer::DecoderPlayer(std::shared_ptr<decoder::Player> network, std::string name,
@@ -45,11 +70,11 @@ DecoderPlayer::DecoderPlayer(std::shared_ptr<decoder::Player> network, std::stri
 
 Answer DecoderPlayer::Play(const Request& request, const OnProgress& on_progress) {
   if (!chess::HasLegalMove(request.game.Current())) return {};
+  if (options_.think) return Think(request, on_progress);
   Answer answer = Instinct(request);
   if (!answer.move) return answer;
   if (on_progress) on_progress(answer);
   if (request.stop.stop_requested()) return answer;
-  if (options_.think) return Think(request, std::move(answer), on_progress);
   AddLines(request, answer);
   return answer;
 }
@@ -119,25 +144,25 @@ void DecoderPlayer::AddLines(const Request& request, Answer& answer) {
   answer.nodes += static_cast<int64_t>(boards.size());
 }
 
-Answer DecoderPlayer::Think(const Request& request, Answer instinct,
-                            const OnProgress& on_progress) {
+Answer DecoderPlayer::Think(const Request& request, const OnProgress& on_progress) {
   const chess::Board board = request.game.Current();
   const std::vector<Move> allowed = AllowedMoves(request);
   std::stop_source cut;  // By the caller's stop, or when there are nodes enough.
   const std::stop_callback forward(request.stop, [&] { cut.request_stop(); });
-  const auto answer_of = [&](const Thought& thought, std::optional<Move> best) {
-    Answer answer = instinct;
-    answer.move = best ? best : instinct.move;
-    answer.lines = LinesOf(thought, allowed, answer.move);
-    if (!answer.lines.front().wdl) answer.lines.front().wdl = instinct.wdl;
-    answer.wdl = answer.lines.front().wdl;
-    answer.nodes = instinct.nodes + NodesOf(thought);
-    return answer;
-  };
-  const decoder::ThoughtListener listener{.on_value = [&](const Thought& thought) {
+  Answer instinct;  // The moves it likes, for lines that the thought does not write.
+  if (request.lines > 1) {
+    instinct = Instinct(request);
+    if (!instinct.move) return instinct;
+    AddLines(request, instinct);
+    if (on_progress) on_progress(instinct);
+  }
+  const auto tell = [&](const Thought& thought) {
     if (request.limits.nodes && NodesOf(thought) + 1 >= *request.limits.nodes) cut.request_stop();
-    if (on_progress) on_progress(answer_of(thought, BestFinished(thought, allowed)));
-  }};
+    if (!on_progress) return;
+    Answer answer = AnswerOf(thought, allowed, BestFinished(thought, allowed));
+    AddOtherLines(instinct, request.lines, answer);
+    if (answer.move) on_progress(answer);
+  };
   const Thought thought = network_->Think(
       board,
       {.thinking_temperature = options_.thinking_temperature,
@@ -146,10 +171,13 @@ Answer DecoderPlayer::Think(const Request& request, Answer instinct,
        .max_variations = options_.max_variations,
        .max_depth = Smaller(options_.max_depth, request.limits.depth),
        .legal_only = options_.legal,
+       .root_value = true,
        .seed = request.seed,
        .stop = cut.get_token()},
-      listener);
-  Answer answer = answer_of(thought, MoveOf(thought, allowed));
+      {.on_root = tell, .on_value = tell});
+  Answer answer = AnswerOf(thought, allowed, MoveOf(thought, allowed));
+  if (!answer.move) return instinct;
+  AddOtherLines(instinct, request.lines, answer);
   if (thought.final_move && thought.move == answer.move) {
     answer.moves = MovesOf(thought.candidates, allowed);
   }

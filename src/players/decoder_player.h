@@ -33,7 +33,7 @@ class DecoderPlayer final : public Player {
 
  private:
   Answer Instinct(const Request& request);
-  Answer Think(const Request& request, Answer instinct, const OnProgress& on_progress);
+  Answer Think(const Request& request, const OnProgress& on_progress);
   // The reader of this game, with what it read before kept; nothing when a game is not to be read.
   decoder::GameReader* Follow(const oracles::GameSoFar& game);
   // Values for the lines behind the first.

@@ -25,6 +25,8 @@ std::vector<std::string> WordsOf(const std::string& command) {
 
 oracles::EngineSpec SpecOf(const EngineOptions& options) {
   oracles::EngineSpec spec{.command = WordsOf(options.command)};
+  const std::string program = oracles::FindProgram(spec.command.at(0));
+  if (!program.empty()) spec.command[0] = program;
   if (options.elo) {
     spec.options = {{"UCI_LimitStrength", "true"}, {"UCI_Elo", std::to_string(*options.elo)}};
   }

@@ -1,7 +1,6 @@
 #include "players/make_player.h"
 
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -17,22 +16,44 @@
 #include "players/one_ply.h"
 #include "players/search_player.h"
 #include "players/simple_players.h"
+#include "players/strength.h"
 
 namespace kibitz::players {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string FileName(const std::string& path) {
-  const fs::path normal = fs::path(path).lexically_normal();
-  return (normal.has_filename() ? normal : normal.parent_path()).filename().string();
-}
-
 void AddTemperatureFields(Fields& fields, double& temperature, int& moves) {
   fields.Add("temperature", temperature, "of the move played; 0: the best one",
              {.min = 0, .max = 10});
   fields.Add("temperature_moves", moves, "moves until the temperature has fallen to 0; 0: it stays",
              {.min = 0, .max = 1000});
+}
+
+void AddEloField(Fields& fields, std::optional<int64_t>& elo) {
+  fields.Add("elo", elo, "playing strength: the temperature by the model's measured ratings",
+             {.min = 0, .max = 5000});
+}
+
+// By ratings.json of the model. Throws Error when it has none.
+double TemperatureOf(const std::string& path, double temperature, std::optional<int64_t> elo) {
+  if (!elo) return temperature;
+  const auto table = ReadStrengthTable(path);
+  if (!table) {
+    throw Error(
+        "{}: has no ratings.json with measured ratings by temperature, which elo={} needs; set "
+        "temperature instead",
+        path, *elo);
+  }
+  return TemperatureFor(*table, static_cast<double>(*elo));
+}
+
+std::optional<EloRange> EloRangeOf(const std::string& path) {
+  const auto table = ReadStrengthTable(path);
+  if (!table) return std::nullopt;
+  return EloRange{.min = static_cast<int>(table->points.back().elo),
+                  .max = static_cast<int>(table->points.front().elo),
+                  .how = "temperature by ratings against " + table->anchor};
 }
 
 void AddOnePlyField(Fields& fields, bool& one_ply) {
@@ -51,6 +72,7 @@ class DecoderMaker final : public PlayerMaker {
     Fields fields;
     fields.Add("think", options_.think, "write variations before the move; else play by instinct");
     AddTemperatureFields(fields, options_.temperature, options_.temperature_moves);
+    AddEloField(fields, elo_);
     fields.Add("thinking_temperature", options_.thinking_temperature,
                "of the moves in the variations", {.min = 0, .max = 10});
     fields.Add("max_variations", options_.max_variations, "at most so many; 0: no limit",
@@ -66,12 +88,16 @@ class DecoderMaker final : public PlayerMaker {
   }
   std::unique_ptr<Player> Make() override {
     network_.path = path();
+    DecoderPlayerOptions options = options_;
+    options.temperature = TemperatureOf(path(), options.temperature, elo_);
     return Ruled(
-        std::make_unique<DecoderPlayer>(networks_.Decoder(network_), FileName(path()), options_),
+        std::make_unique<DecoderPlayer>(networks_.Decoder(network_), ModelName(path()), options),
         one_ply_);
   }
+  std::optional<EloRange> elo_range() const override { return EloRangeOf(path()); }
 
  private:
+  std::optional<int64_t> elo_;
   DecoderPlayerOptions options_;
   nn::NetworkOptions network_;
   bool one_ply_ = true;
@@ -87,17 +113,22 @@ class InstinctMaker final : public PlayerMaker {
   Fields fields() override {
     Fields fields;
     AddTemperatureFields(fields, options_.temperature, options_.temperature_moves);
+    AddEloField(fields, elo_);
     AddOnePlyField(fields, one_ply_);
     fields.AddAll(FieldsOf(network_.network));
     return fields;
   }
   std::unique_ptr<Player> Make() override {
     network_.network.path = path();
-    return Ruled(std::make_unique<InstinctPlayer>(networks_.Evaluator(network_), options_),
+    InstinctOptions options = options_;
+    options.temperature = TemperatureOf(path(), options.temperature, elo_);
+    return Ruled(std::make_unique<InstinctPlayer>(networks_.Evaluator(network_), options),
                  one_ply_);
   }
+  std::optional<EloRange> elo_range() const override { return EloRangeOf(path()); }
 
  private:
+  std::optional<int64_t> elo_;
   InstinctOptions options_;
   EvaluatorOptions network_;
   bool one_ply_ = true;
@@ -170,6 +201,9 @@ class EngineMaker final : public PlayerMaker {
     }
     return std::make_unique<EnginePlayer>(options_);
   }
+  std::optional<EloRange> elo_range() const override {
+    return EloRange{.min = 0, .max = 5000, .how = "the engine's own UCI_Elo"};
+  }
 
  private:
   EngineOptions options_;
@@ -208,17 +242,8 @@ class RandomMaker final : public PlayerMaker {
 bool IsProgram(const std::string& command) {
   const std::vector<std::string_view> words = SplitWords(command);
   if (words.empty()) return false;
-  const std::string program(words.front());
-  const auto runs = [](const std::string& path) {
-    std::error_code error;
-    return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
-  };
-  if (program.find('/') != std::string::npos) return runs(program);
-  const char* path = std::getenv("PATH");
-  for (std::string_view folder : Split(path != nullptr ? path : "", ':')) {
-    if (runs(std::string(folder) + "/" + program)) return true;
-  }
-  return runs("/usr/games/" + program);
+  std::error_code error;
+  return fs::is_regular_file(oracles::FindProgram(std::string(words.front())), error);
 }
 
 std::string KindOf(const std::string& path) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,12 @@ namespace kibitz::players {
 
 class Networks;
 
+struct EloRange {
+  int min = 0;
+  int max = 0;
+  std::string how;  // "temperature by ratings against Stockfish 15.1"
+};
+
 // A player to be made: its path and its options, which may still be changed.
 class PlayerMaker {
  public:
@@ -32,6 +39,9 @@ class PlayerMaker {
   // Loads the network or starts the engine. Throws Error. Networks that were loaded for the player
   // made before are used again where path and network options are the same.
   virtual std::unique_ptr<Player> Make() = 0;
+
+  // The ratings that the option `elo` can set; nothing where strength cannot be set.
+  virtual std::optional<EloRange> elo_range() const { return std::nullopt; }
 
   const std::string& kind() const { return kind_; }
   const std::string& path() const { return path_; }

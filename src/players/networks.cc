@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/shipped.h"
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "oracles/lc0/network.h"
 #include "oracles/search/cached_evaluator.h"
 #include "students/decoder/play/evaluator.h"
@@ -31,11 +32,6 @@ std::vector<std::string> ShippedModels() {
   return names;
 }
 
-std::string FileName(const std::string& path) {
-  const fs::path normal = fs::path(path).lexically_normal();
-  return (normal.has_filename() ? normal : normal.parent_path()).filename().string();
-}
-
 // An evaluator that remembers, with the one it asks.
 class Remembering final : public oracles::Evaluator {
  public:
@@ -53,6 +49,12 @@ class Remembering final : public oracles::Evaluator {
   std::shared_ptr<oracles::Evaluator> evaluator_;
   oracles::CachedEvaluator cached_;
 };
+
+// More threads than cores only get into each other's way.
+nn::NetworkOptions Sensible(nn::NetworkOptions options) {
+  options.threads = std::min(options.threads, HardwareThreads());
+  return options;
+}
 
 // The network with these options, loaded where it is not there. Networks that nobody uses any more
 // make room first.
@@ -77,6 +79,11 @@ std::string FindModel(const std::string& name) {
               fmt::join(ShippedModels(), ", "));
 }
 
+std::string ModelName(const std::string& path) {
+  const fs::path normal = fs::path(path).lexically_normal();
+  return (normal.has_filename() ? normal : normal.parent_path()).filename().string();
+}
+
 NetworkKind NetworkKindOf(const io::ModelFile& file) {
   if (file.format == io::ModelFormat::kLc0) return NetworkKind::kLc0;
   if (file.weights.Find("tok_embedding.weight") != nullptr) return NetworkKind::kDecoder;
@@ -89,23 +96,25 @@ NetworkKind NetworkKindOf(const io::ModelFile& file) {
   return NetworkKind::kPolicy;
 }
 
-std::shared_ptr<decoder::Player> Networks::Decoder(const nn::NetworkOptions& options) {
+std::shared_ptr<decoder::Player> Networks::Decoder(const nn::NetworkOptions& asked) {
+  const nn::NetworkOptions options = Sensible(asked);
   return Kept(decoders_, options,
               [&]() -> std::shared_ptr<decoder::Player> { return decoder::Player::Load(options); });
 }
 
-std::shared_ptr<policy::Player> Networks::Policy(const nn::NetworkOptions& options) {
+std::shared_ptr<policy::Player> Networks::Policy(const nn::NetworkOptions& asked) {
+  const nn::NetworkOptions options = Sensible(asked);
   return Kept(policies_, options, [&] { return std::make_shared<policy::Player>(options); });
 }
 
 std::shared_ptr<oracles::Evaluator> Networks::Evaluator(const EvaluatorOptions& options) {
   const io::ModelFile file = io::ReadModel(options.network.path);
-  const std::string name = FileName(options.network.path);
+  const std::string name = ModelName(options.network.path);
   std::shared_ptr<oracles::Evaluator> evaluator;
   switch (NetworkKindOf(file)) {
     case NetworkKind::kLc0:
       evaluator = std::make_shared<oracles::Lc0Network>(
-          file, oracles::Lc0Options{.network = options.network,
+          file, oracles::Lc0Options{.network = Sensible(options.network),
                                     .policy_temperature = options.policy_temperature,
                                     .lc0_rounding = options.lc0_rounding});
       break;

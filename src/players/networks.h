@@ -26,6 +26,9 @@ enum class NetworkKind { kDecoder, kPolicy, kLc0 };
 // Throws Error that lists the models there are.
 std::string FindModel(const std::string& name);
 
+// What people call the model at this path: its last part.
+std::string ModelName(const std::string& path);
+
 // By what the file holds. Throws Error when it is no network that plays chess.
 NetworkKind NetworkKindOf(const io::ModelFile& file);
 

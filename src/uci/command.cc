@@ -53,6 +53,11 @@ std::string_view TakeWord(std::string_view& text) {
   return word;
 }
 
+// A move in UCI; a promotion may be a capital letter, as some programs write it.
+Result<chess::Move> ReadMove(const Board& board, std::string_view word) {
+  return chess::ParseMove(board, word.size() == 5 ? LowerCase(word) : std::string(word));
+}
+
 // Reads "go" word by word.
 class GoReader {
  public:
@@ -77,6 +82,12 @@ class GoReader {
     if (key == "movestogo") Number(key, request_.moves_to_go, 1, kMax);
     if (key == "depth") Number(key, request_.depth, 1, kMax);
     if (key == "nodes") Number(key, request_.nodes, 1, kMax);
+    if (key == "perft") Number(key, request_.perft, 1, 20);
+    if (key == "mate") {
+      std::optional<int64_t> moves;
+      Number(key, moves, 1, kMax);
+      if (moves) request_.problems.push_back("go: mate is not searched for; it is left out");
+    }
     if (key == "searchmoves") ReadMoves();
   }
 
@@ -95,7 +106,7 @@ class GoReader {
 
   void ReadMoves() {
     for (; at_ < words_.size() && !IsKey(words_[at_]); ++at_) {
-      const auto move = chess::ParseMove(board_, words_[at_]);
+      const auto move = ReadMove(board_, words_[at_]);
       auto& moves = request_.search_moves;
       if (move) {
         if (std::find(moves.begin(), moves.end(), *move) == moves.end()) moves.push_back(*move);
@@ -106,9 +117,9 @@ class GoReader {
   }
 
   static bool IsKey(std::string_view word) {
-    constexpr std::array<std::string_view, 12> kKeys = {
-        "infinite", "ponder", "movetime", "wtime", "btime",     "winc",
-        "binc",     "depth",  "nodes",    "mate",  "movestogo", "searchmoves"};
+    constexpr std::array<std::string_view, 13> kKeys = {
+        "infinite", "ponder", "movetime", "wtime",     "btime",       "winc", "binc",
+        "depth",    "nodes",  "mate",     "movestogo", "searchmoves", "perft"};
     return std::find(kKeys.begin(), kKeys.end(), word) != kKeys.end();
   }
 
@@ -118,15 +129,43 @@ class GoReader {
   GoRequest request_;
 };
 
-// The board after the moves, or which of them is wrong.
-Result<Board> Play(Board board, std::string_view moves) {
-  size_t number = 0;
+// Adds the moves to the game, or tells which of them is wrong.
+std::string Play(oracles::GameSoFar& game, std::string_view moves) {
+  Board board = game.start;
   for (std::string_view word = TakeWord(moves); !word.empty(); word = TakeWord(moves)) {
-    ++number;
-    const auto move = chess::ParseMove(board, word);
-    if (!move) return Bad("move {}: {}", number, move.reason());
+    const auto move = ReadMove(board, word);
+    if (!move) return fmt::format("move {}: {}", game.moves.size() + 1, move.reason());
+    game.moves.push_back(*move);
     board = board.After(*move);
   }
+  return "";
+}
+
+// A FEN with the fields that programs leave out.
+std::string CompletedFen(const std::vector<std::string_view>& fields) {
+  constexpr std::array<std::string_view, 6> kDefaults = {"", "w", "-", "-", "0", "1"};
+  std::string fen;
+  for (size_t i = 0; i < std::max(fields.size(), kDefaults.size()); ++i) {
+    if (i > 0) fen += ' ';
+    fen += i < fields.size() ? fields[i] : kDefaults[i];
+  }
+  return fen;
+}
+
+Result<Board> ReadFen(std::vector<std::string_view> fields, std::vector<std::string>& problems) {
+  const std::string fen = CompletedFen(fields);
+  auto board = chess::ParseFen(fen, {.drop_wrong_castling = true});
+  const auto other = chess::ParseFen(fen, {.chess960 = true, .drop_wrong_castling = true});
+  if (other && (!board || other->castling_rooks() != board->castling_rooks())) {
+    problems.push_back(
+        fmt::format("position: castling {}: Chess960 is not supported, these rights are left out",
+                    Quoted(fields.size() > 2 ? fields[2] : "-", 10)));
+    if (!board) {
+      fields[2] = "-";
+      board = chess::ParseFen(CompletedFen(fields));
+    }
+  }
+  if (!board) return Bad("{}: {}", Quoted(fen, 100), board.reason());
   return board;
 }
 
@@ -159,33 +198,26 @@ Result<OptionSetting> ParseSetOption(std::string_view rest) {
   return setting;
 }
 
-Result<Board> ParsePosition(std::string_view rest) {
+Result<PositionRequest> ParsePosition(std::string_view rest) {
   std::string_view text = rest;
   const std::string_view kind = TakeWord(text);
-  Board board;
+  PositionRequest request;
+  std::string_view word = TakeWord(text);
   if (kind == "fen") {
-    std::string fen;
-    std::string_view word = TakeWord(text);
-    for (; !word.empty() && word != "moves"; word = TakeWord(text)) {
-      if (!fen.empty()) fen += ' ';
-      fen += word;
-    }
-    auto read = chess::ParseFen(fen, {.drop_wrong_castling = true});
-    if (!read) return Bad("position: {}: {}", Quoted(fen, 100), read.reason());
-    board = *read;
-    if (word.empty()) return board;
-  } else if (kind == "startpos") {
-    const std::string_view word = TakeWord(text);
-    if (word.empty()) return board;
-    if (word != "moves") {
-      return Bad("position: found {} behind startpos, expected moves", Quoted(word, 20));
-    }
-  } else {
+    std::vector<std::string_view> fields;
+    for (; !word.empty() && word != "moves"; word = TakeWord(text)) fields.push_back(word);
+    if (fields.empty()) return Bad("position: the FEN is missing");
+    auto board = ReadFen(fields, request.problems);
+    if (!board) return Bad("position: {}", board.reason());
+    request.game.start = *board;
+  } else if (kind != "startpos") {
     return Bad("position: found {}, expected startpos or fen", Quoted(kind, 20));
+  } else if (!word.empty() && word != "moves") {
+    return Bad("position: found {} behind startpos, expected moves", Quoted(word, 20));
   }
-  auto played = Play(board, text);
-  if (!played) return Bad("position: {}", played.reason());
-  return played;
+  const std::string reason = Play(request.game, text);
+  if (!reason.empty()) return Bad("position: {}", reason);
+  return request;
 }
 
 GoRequest ParseGo(std::string_view rest, const Board& board) {

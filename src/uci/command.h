@@ -1,5 +1,5 @@
-// Parses the commands that a chess program sends to an engine. Unknown words are skipped, as UCI
-// asks; malformed input is reported, never guessed.
+// What a chess program says to an engine, read into values. Words that mean nothing are skipped, as
+// UCI asks; what is wrong is told, never guessed.
 //
 //   const Command command = ParseCommand("go movetime 500");
 //   const GoRequest request = ParseGo(command.rest, board);
@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "games/chess/board.h"
+#include "oracles/engines/uci_client.h"
 
 namespace kibitz::uci {
 
@@ -36,22 +37,28 @@ enum class Verb : uint8_t {
 
 struct Command {
   Verb verb = Verb::kNothing;
-  std::string_view rest;  // The text after the verb; a view into the line.
+  std::string_view rest;  // What stands behind the verb; part of the line.
 };
 
-// Starts at the first word that is a command. Accepts any bytes.
+// The first word that is a command begins it. Any bytes are taken.
 Command ParseCommand(std::string_view line);
 
-// "name NAME value VALUE": both may contain spaces.
+// "name NAME value VALUE": both may have blanks.
 struct OptionSetting {
   std::string name;
   std::string value;
 };
 Result<OptionSetting> ParseSetOption(std::string_view rest);
 
-// "startpos moves e2e4 ..." or "fen FEN moves ...": the position after the moves, which must all be
-// legal. Castling rights that the pieces do not support are dropped.
-Result<chess::Board> ParsePosition(std::string_view rest);
+// The game that "position" tells.
+struct PositionRequest {
+  oracles::GameSoFar game;
+  std::vector<std::string> problems;  // What was left out.
+};
+// "startpos moves e2e4 ..." or "fen FEN moves ...": every move must be legal. A FEN may have one to
+// six fields: what is missing is White to move, no castling, no en passant, "0 1". Castling rights
+// that the pieces do not support are dropped, and told.
+Result<PositionRequest> ParsePosition(std::string_view rest);
 
 // Times in milliseconds, not below 0; counts at least 1.
 struct GoRequest {
@@ -63,10 +70,11 @@ struct GoRequest {
   std::optional<int64_t> moves_to_go;
   std::optional<int64_t> depth;
   std::optional<int64_t> nodes;
+  std::optional<int64_t> perft;  // Count moves instead of searching.
   bool infinite = false;
   bool ponder = false;
   std::vector<chess::Move> search_moves;  // Legal; empty: all.
-  std::vector<std::string> problems;      // Malformed parts, which were skipped.
+  std::vector<std::string> problems;      // What was wrong and is left out.
 };
 GoRequest ParseGo(std::string_view rest, const chess::Board& board);
 

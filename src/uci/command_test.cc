@@ -48,28 +48,41 @@ TEST(CommandTest, ReadsOptionSettings) {
 }
 
 TEST(CommandTest, ReadsPositions) {
-  EXPECT_EQ(*ParsePosition("startpos"), Board());
+  EXPECT_EQ(ParsePosition("startpos")->game.Current(), Board());
   const auto played = ParsePosition("startpos moves e2e4 e7e5");
   ASSERT_TRUE(played);
-  EXPECT_EQ(ToFen(*played), "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2");
+  EXPECT_EQ(played->game.moves.size(), 2u);
+  EXPECT_EQ(ToFen(played->game.Current()),
+            "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2");
   // Castling is decided with the position, in both ways of writing it.
   for (const char* castle : {"e1g1", "e1h1"}) {
     const auto after =
         ParsePosition(std::string("fen r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1 moves ") + castle);
     ASSERT_TRUE(after);
-    EXPECT_EQ(ToFen(*after, {.counters = false}), "r3k2r/8/8/8/8/8/8/R4RK1 b kq -");
+    EXPECT_EQ(ToFen(after->game.Current(), {.counters = false}), "r3k2r/8/8/8/8/8/8/R4RK1 b kq -");
   }
-  // Four fields, and castling rights that cannot be.
-  EXPECT_TRUE(ParsePosition("fen 4k3/8/8/8/8/8/8/4K3 w - -"));
-  EXPECT_EQ(ToFen(*ParsePosition("fen 4k3/8/8/8/8/8/8/4K3 w KQkq - 0 1")),
-            "4k3/8/8/8/8/8/8/4K3 w - - 0 1");
+  // One to six fields, and castling rights that cannot be.
+  for (const char* fields :
+       {"", " w", " w -", " w - -", " w - - 0", " w - - 0 1", " w KQkq - 0 1"}) {
+    const auto read = ParsePosition(std::string("fen 4k3/8/8/8/8/8/8/4K3") + fields);
+    ASSERT_TRUE(read) << fields << read.reason();
+    EXPECT_EQ(ToFen(read->game.Current()), "4k3/8/8/8/8/8/8/4K3 w - - 0 1") << fields;
+    EXPECT_TRUE(read->problems.empty()) << fields;
+  }
+  // Rights of Chess960 are left out, and told.
+  const auto fischer = ParsePosition("fen 1r2k1r1/8/8/8/8/8/8/1R2K1R1 w GBgb - 0 1");
+  ASSERT_TRUE(fischer) << fischer.reason();
+  ASSERT_EQ(fischer->problems.size(), 1u);
+  EXPECT_THAT(fischer->problems[0], HasSubstr("Chess960"));
+  // A promotion in capitals, as some programs write it.
+  EXPECT_TRUE(ParsePosition("fen 8/4P1k1/8/8/8/8/8/4K3 w - - 0 1 moves e7e8Q"));
   EXPECT_TRUE(ParsePosition("startpos moves"));
 }
 
 TEST(CommandTest, TellsWhatIsWrongWithAPosition) {
   const auto reason = [](std::string_view rest) { return ParsePosition(rest).reason(); };
   EXPECT_THAT(reason(""), HasSubstr("expected startpos or fen"));
-  EXPECT_THAT(reason("fen"), HasSubstr("position: ''"));
+  EXPECT_THAT(reason("fen"), HasSubstr("FEN is missing"));
   EXPECT_THAT(reason("fen 8/8/8/8/8/8/8/8 w - - 0 1"), HasSubstr("king"));
   EXPECT_THAT(reason("startpos e2e4"), HasSubstr("expected moves"));
   EXPECT_THAT(reason("startpos moves e2e4 e2e4"), HasSubstr("move 2: move e2e4 is not legal"));
@@ -92,7 +105,8 @@ TEST(CommandTest, ReadsGo) {
   EXPECT_EQ(all.nodes, 7);
   EXPECT_EQ(all.movetime, 9);
   EXPECT_TRUE(all.infinite && all.ponder);
-  EXPECT_TRUE(all.problems.empty());
+  ASSERT_EQ(all.problems.size(), 1u);
+  EXPECT_THAT(all.problems[0], HasSubstr("mate"));
 
   const GoRequest moves = ParseGo("searchmoves e2e4 d2d4 e2e4 depth 3", board);
   EXPECT_EQ(moves.search_moves.size(), 2U);

@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <random>
+#include <utility>
+
+#include "base/random.h"
 #include "base/text.h"
 #include "games/chess/diagram.h"
 #include "games/chess/fen.h"
+#include "games/chess/move_text.h"
+#include "games/chess/perft.h"
 
 namespace kibitz::uci {
 namespace {
@@ -20,17 +26,25 @@ constexpr std::string_view kHelp =
 
 }  // namespace
 
-Engine::Engine(EngineOptions options, LoadThinker load, Output::Write write)
+Engine::Engine(EngineOptions options, MakePlayer make, Output::Write write)
     : options_(std::move(options)),
+      table_(options_),
+      seed_(std::random_device()()),
       output_(std::move(write)),
-      searcher_(std::move(load), output_) {}
+      searcher_(std::move(make), output_) {}
+
+void Engine::Load(std::function<void(const std::string&)> on_failure) {
+  searcher_.Load(options_, std::move(on_failure));
+}
 
 bool Engine::Handle(std::string_view line) {
   const Command command = ParseCommand(line);
   switch (command.verb) {
     case Verb::kNothing:
     case Verb::kRegister:
-    case Verb::kNewGame:  // Positions have no history here: nothing is to be forgotten.
+      break;
+    case Verb::kNewGame:
+      new_game_ = true;
       break;
     case Verb::kUnknown:
       output_.Remark(fmt::format("unknown command {}; 'help' lists some", Quoted(Trim(line), 60)));
@@ -76,29 +90,55 @@ bool Engine::Finish(std::chrono::milliseconds patience) { return searcher_.Finis
 void Engine::Introduce() {
   output_.Say("id name Kibitz " KIBITZ_VERSION);
   output_.Say("id author The Kibitz authors");
-  for (const std::string& line : OptionLines(options_)) output_.Say(line);
+  for (const std::string& line : table_.Lines()) output_.Say(line);
   output_.Say("uciok");
 }
 
 void Engine::SetPosition(std::string_view rest) {
-  const auto board = ParsePosition(rest);
-  if (board) {
-    board_ = *board;
-  } else {
-    output_.Remark(board.reason() + "; the old position stays");
+  const auto request = ParsePosition(rest);
+  if (!request) {
+    game_.reset();
+    output_.Remark(request.reason() + "; there is no position now");
+    return;
   }
+  for (const std::string& problem : request->problems) output_.Remark(problem);
+  game_ = request->game;
 }
 
 void Engine::Go(std::string_view rest) {
-  GoRequest go = ParseGo(rest, board_);
+  if (!game_) {
+    searcher_.Go({.game = {}, .refused = true, .go = {}, .options = options_});
+    return;
+  }
+  GoRequest go = ParseGo(rest, game_->Current());
   for (const std::string& problem : go.problems) output_.Remark(problem);
-  searcher_.Go({board_, std::move(go), options_, searches_++, debug_});
+  if (go.perft) {
+    CountMoves(static_cast<int>(*go.perft));
+    return;
+  }
+  const uint64_t seed = options_.seed ? static_cast<uint64_t>(*options_.seed) : seed_;
+  Rng rng({.seed = seed, .sample = searches_++, .purpose = Purpose("uci")});
+  searcher_.Go({.game = *game_,
+                .go = std::move(go),
+                .options = options_,
+                .seed = rng.Next(),
+                .new_game = std::exchange(new_game_, false),
+                .debug = debug_});
+}
+
+void Engine::CountMoves(int depth) {
+  const chess::Board board = game_->Current();
+  uint64_t nodes = 0;
+  for (const chess::PerftMove& move : chess::PerftDivide(board, depth, {})) {
+    output_.Say(fmt::format("{}: {}", ToText(board, move.move), move.nodes));
+    nodes += move.nodes;
+  }
+  output_.Say(fmt::format("Nodes searched: {}", nodes));
 }
 
 void Engine::Set(std::string_view rest) {
   const auto setting = ParseSetOption(rest);
-  const std::string reason =
-      setting ? SetOption(options_, setting->name, setting->value) : setting.reason();
+  const std::string reason = setting ? table_.Set(setting->name, setting->value) : setting.reason();
   if (!reason.empty()) output_.Remark(reason);
 }
 
@@ -112,9 +152,10 @@ void Engine::SetDebug(std::string_view rest) {
 }
 
 void Engine::ShowBoard() {
-  const std::string picture = Diagram(board_, {.unicode = false, .last_move = {}});
+  const chess::Board board = game_ ? game_->Current() : chess::Board();
+  const std::string picture = Diagram(board, {.unicode = false, .last_move = {}});
   for (std::string_view line : Split(picture, '\n')) output_.Say(line);
-  output_.Say("fen " + ToFen(board_));
+  output_.Say("fen " + ToFen(board));
 }
 
 void Engine::ShowHelp() {

@@ -1,46 +1,59 @@
-// The engine's options, as flags of the command and as UCI options in the chess program.
+// What a chess program can set: the options of the protocol, and those of the player behind it.
 //
-//   EngineOptions options;
-//   for (const std::string& line : OptionLines(options)) fmt::print("{}\n", line);
-//   const std::string problem = SetOption(options, "Mode", "instinct");  // "" when it was set.
+//   EngineOptions options{.player = *players::ParsePlayerName("policy-small")};
+//   OptionTable table(options);
+//   for (const std::string& line : table.Lines()) Say(line);  // "option name Temperature type ..."
+//   std::string reason = table.Set("Temperature", "0.5");     // "" when it was taken
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/options.h"
-#include "nn/kernels/network_options.h"
+#include "players/make_player.h"
 
 namespace kibitz::uci {
 
-enum class Mode : uint8_t {
-  kThink,     // Writes variations, then a move.
-  kInstinct,  // The policy head's move, without variations.
-};
-
 struct EngineOptions {
-  nn::NetworkOptions network = {};
-  Mode mode = Mode::kThink;
-  double temperature = 0;  // Of the move played; 0: the most likely one.
-  int max_variations = 0;  // 0: as many as the network wants.
-  int max_depth = 0;       // Moves of a variation; 0 likewise.
-  int multipv = 1;         // Lines shown.
+  players::PlayerName player = {};  // Who plays; an empty one: nobody yet.
+  int multipv = 1;                  // Lines shown.
   bool show_wdl = false;
-  int move_overhead = 30;  // Milliseconds kept back from the clock for each move.
-  int64_t seed = 0;        // Of the draws at a temperature.
-  bool ponder = false;     // Only announced: the chess program decides.
-  int hash = 16;           // Accepted and ignored: chess programs insist on setting it.
+  bool verbose_move_stats = false;   // One "info string" a root move, as lc0 writes it.
+  int move_overhead = 30;            // Milliseconds kept back from the clock for each move.
+  std::optional<int64_t> seed = {};  // Of random draws; nothing: another in each run.
+  bool ponder = false;               // Only told to the program: it decides.
+  bool limit_strength = false;
+  int elo = 0;    // With limit_strength; 0: the player's best.
+  int hash = 16;  // Accepted and not used: programs insist on setting it.
 };
 
-// The flags, without those of the network. Options that only a chess program sets have no flag.
-Fields FieldsOf(EngineOptions& options);
+// The options under their UCI names: those of the player are its keys without underscores, each
+// word with a capital ("max_variations" is MaxVariations). Model, WeightsFile and Player name the
+// player itself.
+class OptionTable {
+ public:
+  // `options` is borrowed and changed by Set.
+  explicit OptionTable(EngineOptions& options);
+  ~OptionTable();
 
-// The "option name ..." lines that answer "uci"; the defaults are the present values.
-std::vector<std::string> OptionLines(const EngineOptions& options);
+  // The lines that tell a chess program what it can set; the defaults are the present values.
+  std::vector<std::string> Lines() const;
+  // The reason when it is not taken, "" when it is. Names are compared without case.
+  std::string Set(std::string_view name, const std::string& value);
 
-// Sets one option. Returns "", or why the value was rejected. Names ignore case.
-std::string SetOption(EngineOptions& options, std::string_view name, const std::string& value);
+ private:
+  struct Entry;
+
+  std::vector<Entry> Entries() const;
+  void AddStrength(const players::EloRange& range, std::vector<Entry>& entries) const;
+  std::string SetPlayer(const std::string& text);
+  std::string SetPlayerOption(const std::string& key, const std::string& value);
+
+  EngineOptions& options_;
+  std::unique_ptr<players::PlayerMaker> maker_;  // Knows the player's options; none: nobody plays.
+};
 
 }  // namespace kibitz::uci

@@ -3,62 +3,67 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
-#include "base/random.h"
-#include "base/thread_pool.h"
+#include "base/error.h"
 #include "games/chess/move_text.h"
 #include "games/chess/movegen.h"
+#include "games/chess/perft.h"
+#include "oracles/search/negamax.h"
 
 namespace kibitz::uci {
-namespace {
 
 using chess::Board;
 using chess::Move;
-using decoder::Thought;
 using std::chrono::milliseconds;
 
-// The number of threads is put in: a program that sets the default must not make it load again.
-nn::NetworkOptions NetworkOf(const EngineOptions& options) {
-  nn::NetworkOptions network = options.network;
-  if (network.threads == 0) network.threads = HardwareThreads();
-  return network;
-}
+namespace {
 
-// When nothing is known: any allowed move.
-std::optional<Move> AnyMove(const Board& board, Allowed allowed) {
-  if (!allowed.empty()) return allowed.front();
-  const chess::MoveList moves = chess::LegalMoves(board);
-  if (moves.empty()) return std::nullopt;
-  return moves[0];
-}
-
-// The smaller of two limits, where 0 is none.
-int Smaller(int option, std::optional<int64_t> limit) {
-  if (!limit) return option;
-  const int asked = static_cast<int>(std::min<int64_t>(*limit, 1 << 20));
-  return option == 0 ? asked : std::min(option, asked);
+// What is played when the player was cut off before it saw the position: the best move by material.
+std::optional<players::Answer> BlindAnswer(const SearchRequest& request) {
+  if (request.refused) return std::nullopt;
+  const std::vector<Move>& wanted = request.go.search_moves;
+  for (const oracles::ScoredMove& scored : oracles::Negamax(request.game, {.depth = 1}).moves) {
+    if (!wanted.empty() && std::ranges::find(wanted, scored.move) == wanted.end()) continue;
+    players::Answer answer{.move = scored.move, .nodes = 1};
+    answer.lines.push_back({.pv = {scored.move}, .centipawns = scored.score});
+    if (scored.score == oracles::kMateScore - 1) {
+      answer.lines[0].mate = oracles::Mate{.wins = true, .moves = 1};
+    }
+    return answer;
+  }
+  return std::nullopt;
 }
 
 // The reply that the best line expects.
-std::optional<Move> PonderMove(std::span<const Line> lines) {
-  if (lines.empty() || lines[0].pv.size() < 2) return std::nullopt;
-  return lines[0].pv[1];
+std::optional<Move> PonderMove(const players::Answer& answer) {
+  if (answer.lines.empty() || answer.lines[0].pv.size() < 2) return std::nullopt;
+  return answer.lines[0].pv[1];
 }
 
-// Another for each search, the same in each run.
-uint64_t SeedOf(const SearchRequest& request) {
-  return Rng({.seed = static_cast<uint64_t>(request.options.seed),
-              .sample = request.number,
-              .purpose = Purpose("uci")})
-      .Next();
+oracles::Limits LimitsOf(const GoRequest& go) {
+  oracles::Limits limits;
+  limits.nodes = go.nodes;
+  if (go.depth) limits.depth = static_cast<int>(std::min<int64_t>(*go.depth, 1000));
+  limits.move_milliseconds = go.movetime;
+  if (go.white_time || go.black_time) {
+    const int64_t other = go.white_time.value_or(go.black_time.value_or(0));
+    limits.clocks = oracles::Clocks{.white_milliseconds = go.white_time.value_or(other),
+                                    .black_milliseconds = go.black_time.value_or(other),
+                                    .white_increment = go.white_increment.value_or(0),
+                                    .black_increment = go.black_increment.value_or(0)};
+    if (go.moves_to_go) limits.clocks->moves_to_go = static_cast<int>(*go.moves_to_go);
+  }
+  limits.infinite = go.infinite;
+  limits.ponder = go.ponder;
+  limits.search_moves = go.search_moves;
+  return limits;
 }
 
 }  // namespace
 
-Searcher::Searcher(LoadThinker load, Output& output)
-    : load_(std::move(load)),
+Searcher::Searcher(MakePlayer make, Output& output)
+    : make_(std::move(make)),
       output_(output),
       worker_([this] { Work(); }),
       watch_([this] { Watch(); }) {}
@@ -84,7 +89,7 @@ void Searcher::Go(SearchRequest request) {
   search->pondering = search->request.go.ponder;
   if (!search->pondering) SetBudget(*search, search->start);
   open_.push_back(search);
-  Enqueue({search, NetworkOf(search->request.options)});
+  Enqueue({.search = search, .name = search->request.options.player});
 }
 
 void Searcher::Stop() {
@@ -101,15 +106,20 @@ void Searcher::PonderHit() {
 }
 
 void Searcher::Ready(const EngineOptions& options) {
-  const nn::NetworkOptions network = NetworkOf(options);
   {
     const std::lock_guard lock(mutex_);
-    if (open_.empty() && loaded_ != network) {
-      Enqueue({nullptr, network});
+    if (open_.empty() && loaded_ != options.player) {
+      Enqueue({.name = options.player, .ready = true});
       return;
     }
   }
   output_.Say("readyok");
+}
+
+void Searcher::Load(const EngineOptions& options,
+                    std::function<void(const std::string&)> on_failure) {
+  const std::lock_guard lock(mutex_);
+  Enqueue({.name = options.player, .on_failure = std::move(on_failure)});
 }
 
 bool Searcher::Finish(milliseconds patience) {
@@ -131,7 +141,7 @@ void Searcher::Enqueue(Job job) {
 // The clock.
 
 void Searcher::SetBudget(Search& search, Clock::time_point from) {
-  const auto budget = TimeBudgetOf(search.request.go, search.request.board.side_to_move(),
+  const auto budget = TimeBudgetOf(search.request.go, search.request.game.Current().side_to_move(),
                                    milliseconds(search.request.options.move_overhead));
   if (!budget) return;
   search.soft = from + budget->soft;
@@ -175,9 +185,12 @@ void Searcher::Cut(Search& search) {
   search.stopped = true;
   search.cancel.request_stop();
   change_.notify_all();
-  // The worker may be busy loading a network: nobody waits for that.
+  // The worker may be busy loading a player: nobody waits for that.
   if (!search.thinking && open_.front().get() == &search) {
-    Answer(search, AnyMove(search.request.board, search.allowed()));
+    const auto blind = BlindAnswer(search.request);
+    if (blind) Show(search, *blind);
+    if (!blind) SayWhyNoMove(search.request);
+    Answer(search, blind ? blind->move : std::nullopt);
   }
 }
 
@@ -185,7 +198,7 @@ void Searcher::Answer(Search& search, std::optional<Move> move, std::optional<Mo
   if (search.answered) return;
   search.answered = true;
   std::erase_if(open_, [&](const auto& open) { return open.get() == &search; });
-  const Board& board = search.request.board;
+  const Board board = search.request.game.Current();
   // A position without legal moves is answered by UCI's null move.
   std::string line = "bestmove " + (move ? ToText(board, *move) : std::string("0000"));
   if (move && ponder) line += " ponder " + ToText(board.After(*move), *ponder);
@@ -212,140 +225,98 @@ void Searcher::Work() {
     if (job.search != nullptr) {
       Run(*job.search);
     } else {
-      LoadForReady(job.network);
+      LoadOnly(job);
     }
   }
 }
 
-void Searcher::LoadForReady(const nn::NetworkOptions& network) {
+void Searcher::LoadOnly(const Job& job) {
   try {
-    Loaded(network);
+    Loaded(job.name);
   } catch (const std::exception& error) {
     output_.Remark(error.what());
+    if (job.on_failure) job.on_failure(error.what());
   }
-  output_.Say("readyok");
+  if (job.ready) output_.Say("readyok");
 }
 
-Thinker& Searcher::Loaded(const nn::NetworkOptions& network) {
+players::Player& Searcher::Loaded(const players::PlayerName& name) {
   {
     const std::lock_guard lock(mutex_);
-    if (loaded_ == network) return *thinker_;
+    if (loaded_ == name) return *player_;
     loaded_.reset();
   }
-  thinker_.reset();  // Two may not fit into memory.
-  thinker_ = load_(network);
+  if (name == players::PlayerName{}) {
+    throw Error("nobody plays: set the option Model, or start with --player NAME");
+  }
+  player_.reset();  // Two may not fit into memory; networks are kept by those who make players.
+  player_ = make_(name);
   const std::lock_guard lock(mutex_);
-  loaded_ = network;
-  return *thinker_;
+  loaded_ = name;
+  return *player_;
 }
 
 void Searcher::Run(Search& search) {
-  const Board& board = search.request.board;
-  std::vector<Line> lines;
+  std::optional<players::Answer> answer;
+  bool broken = false;
   try {
-    if (!chess::HasLegalMove(board)) {
-      output_.Say(board.InCheck() ? "info depth 0 score mate 0" : "info depth 0 score cp 0");
-    } else if (IsWanted(search)) {
-      Thinker& thinker = Loaded(NetworkOf(search.request.options));
-      const bool instinct = search.request.options.mode == Mode::kInstinct;
-      if (BeginThinking(search)) {
-        lines = instinct ? Predict(thinker, search) : Think(thinker, search);
-      }
+    if (IsWanted(search) && !SayWhyNoMove(search.request)) {
+      players::Player& player = Loaded(search.request.options.player);
+      if (search.request.new_game) player.NewGame();
+      if (BeginThinking(search)) answer = Play(player, search);
     }
   } catch (const std::exception& error) {
     output_.Remark(error.what());
+    answer = search.known;
+    broken = !answer;
   }
+  if (!ClaimAnswer(search)) return;
+  // Whoever measures must see that nobody plays: a game on other moves would pass for the player's.
+  if (!answer && !broken) answer = BlindAnswer(search.request);
+  if (answer) Show(search, *answer);
   WaitUntilAsked(search);
-  std::optional<Move> move = AnyMove(board, search.allowed());
-  if (!lines.empty()) move = lines[0].pv[0];
   const std::lock_guard lock(mutex_);
-  Answer(search, move, PonderMove(lines));
+  if (answer) {
+    Answer(search, answer->move, PonderMove(*answer));
+  } else {
+    Answer(search, std::nullopt);
+  }
 }
 
-std::vector<Line> Searcher::Think(Thinker& thinker, Search& search) {
+std::optional<players::Answer> Searcher::Play(players::Player& player, Search& search) {
   const SearchRequest& request = search.request;
-  const decoder::ThinkOptions options{
-      .final_temperature = request.options.temperature,
-      .max_variations = request.options.max_variations,
-      .max_depth = Smaller(request.options.max_depth, request.go.depth),
-      .seed = SeedOf(request),
-      .stop = search.cancel.get_token()};
-  const decoder::ThoughtListener listener{
-      .on_root = [&](const Thought& thought) { RootWasRead(search, thought); },
-      .on_value = [&](const Thought& thought) { ValueWasWritten(search, thought); }};
-  const Thought thought = thinker.Think(request.board, options, listener);
-  RemarkOn(search, thought);
-  const auto best = uci::MoveOf(thought, search.allowed());
-  if (!best) return {};
-  std::vector<Line> lines = LinesOf(thought, search.allowed(), best);
-  Show(search, lines, NodesOf(thought));
-  return lines;
-}
-
-void Searcher::RootWasRead(Search& search, const Thought& thought) {
-  {
-    const std::lock_guard lock(mutex_);
-    search.root_read = true;
-    if (search.soft_over) Cut(search);
+  const auto on_progress = [&](const players::Answer& answer) {
+    {
+      const std::lock_guard lock(mutex_);
+      search.root_read = true;
+      if (search.soft_over) Cut(search);
+    }
+    search.known = answer;
+    Show(search, answer);
+  };
+  players::Answer answer = player.Play({.game = request.game,
+                                        .limits = LimitsOf(request.go),
+                                        .lines = request.options.multipv,
+                                        .seed = request.seed,
+                                        .stop = search.cancel.get_token()},
+                                       on_progress);
+  for (const std::string& remark : answer.remarks) output_.Remark(remark);
+  if (!answer.move) return search.known;
+  if (request.options.verbose_move_stats) {
+    SayAll(MoveStatsLines(request.game.Current(), answer));
   }
-  const auto max = static_cast<size_t>(search.request.options.multipv);
-  if (max > 1) {
-    SayAll(PolicyLines(search.request.board, thought.instinct, search.allowed(), max));
-  }
-  for (const decoder::Candidate& candidate : thought.instinct) {
-    if (!candidate.move || !IsAllowed(search.allowed(), *candidate.move)) continue;
-    const Line line{{*candidate.move}, {}};
-    Show(search, {&line, 1}, 0);
-    return;
-  }
+  return answer;
 }
 
-void Searcher::ValueWasWritten(Search& search, const Thought& thought) {
-  const int64_t nodes = NodesOf(thought);
-  const auto& max = search.request.go.nodes;
-  if (max && nodes >= *max) search.cancel.request_stop();
-  Show(search, LinesOf(thought, search.allowed()), nodes);
-}
-
-std::vector<Line> Searcher::Predict(Thinker& thinker, Search& search) {
-  const SearchRequest& request = search.request;
-  const decoder::Prediction prediction =
-      thinker.Predict(request.board, {.temperature = request.options.temperature,
-                                      .legal_only = true,
-                                      .value = true,
-                                      .seed = SeedOf(request),
-                                      .stop = search.cancel.get_token()});
-  const auto chosen = uci::MoveOf(prediction, search.allowed());
-  if (!chosen) return {};
-  const auto max = static_cast<size_t>(request.options.multipv);
-  std::vector<Line> lines = LinesOf(prediction, search.allowed(), *chosen);
-  SayAll(PolicyLines(request.board, prediction.candidates, search.allowed(), max));
-  Show(search, lines, 1);
-  return lines;
-}
-
-void Searcher::Show(const Search& search, std::span<const Line> lines, int64_t nodes) {
+void Searcher::Show(const Search& search, const players::Answer& answer) {
   const auto passed = std::chrono::duration_cast<milliseconds>(Clock::now() - search.start);
-  SayAll(InfoLines(search.request.board, lines,
-                   {.nodes = nodes,
-                    .milliseconds = passed.count(),
+  SayAll(InfoLines(search.request.game.Current(), answer,
+                   {.milliseconds = passed.count(),
                     .max_lines = static_cast<size_t>(search.request.options.multipv),
                     .show_wdl = search.request.options.show_wdl}));
 }
 
-void Searcher::RemarkOn(const Search& search, const Thought& thought) {
-  if (const int64_t beyond = MovesBeyond(thought); beyond > 0) {
-    output_.Remark(fmt::format("{} moves of the variations were not legal and were cut", beyond));
-  }
-  if (!search.request.debug) return;
-  const decoder::ThoughtStats& stats = thought.stats;
-  output_.Remark(fmt::format(
-      "{} variations, {} tokens in {} passes, {} of {} drafted tokens accepted, {:.3f} s",
-      thought.variations.size(), stats.written_tokens, stats.passes, stats.accepted_tokens,
-      stats.drafted_tokens, stats.seconds));
-}
-
-void Searcher::SayAll(std::span<const std::string> lines) {
+void Searcher::SayAll(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) output_.Say(line);
 }
 
@@ -358,6 +329,24 @@ bool Searcher::BeginThinking(Search& search) {
   const std::lock_guard lock(mutex_);
   search.thinking = !search.answered && !search.stopped;
   return search.thinking;
+}
+
+bool Searcher::SayWhyNoMove(const SearchRequest& request) {
+  const Board board = request.game.Current();
+  if (request.refused) {
+    output_.Remark("go: the last position was refused");
+  } else if (!chess::HasLegalMove(board)) {
+    output_.Say(board.InCheck() ? "info depth 0 score mate 0" : "info depth 0 score cp 0");
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool Searcher::ClaimAnswer(Search& search) {
+  const std::lock_guard lock(mutex_);
+  search.thinking = true;
+  return !search.answered;
 }
 
 void Searcher::WaitUntilAsked(Search& search) {

@@ -1,14 +1,16 @@
-// Searches on its own thread and answers every "go" with exactly one "bestmove": in the order of
-// the requests, soon after a stop, also while the network loads or when it cannot be loaded.
+// Thinks on a thread of its own and answers every search with exactly one "bestmove", whatever
+// happens: in the order of the requests, within a moment of a stop, also while the network is still
+// being loaded or cannot be.
 //
-// Three threads: the caller's (requests), the worker (the network), the alarm (time limits). One
-// mutex guards what they share; a search answers once.
+// Three threads meet here: the caller's (requests), the worker's (the network), the alarm's (time
+// limits). What they share is guarded by one mutex; a search answers once.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,41 +21,48 @@
 #include <vector>
 
 #include "games/chess/board.h"
+#include "players/player.h"
 #include "uci/command.h"
 #include "uci/options.h"
 #include "uci/output.h"
 #include "uci/report.h"
-#include "uci/thinker.h"
 #include "uci/time_budget.h"
 
 namespace kibitz::uci {
 
 struct SearchRequest {
-  chess::Board board;
+  oracles::GameSoFar game;
+  bool refused = false;  // There is no game: "position" was refused. Answered by 0000.
   GoRequest go;
   EngineOptions options;  // As they were when it began.
-  uint64_t number = 0;    // Of the search, for its draws.
+  uint64_t seed = 0;      // Of this search's random draws.
+  bool new_game = false;  // The player is to forget the game before.
   bool debug = false;     // More remarks.
 };
+
+// Loads the player of this name; throws Error.
+using MakePlayer = std::function<std::unique_ptr<players::Player>(const players::PlayerName&)>;
 
 class Searcher {
  public:
   // `output` must outlive it.
-  Searcher(LoadThinker load, Output& output);
+  Searcher(MakePlayer make, Output& output);
   // Stops everything, answers, and waits for the worker.
   ~Searcher();
   Searcher(const Searcher&) = delete;
   Searcher& operator=(const Searcher&) = delete;
 
-  // Starts a search; one that is running is stopped and answers first.
+  // Begins a search; one that runs is stopped and answers first.
   void Go(SearchRequest request);
-  // Stops and answers the running search.
+  // Answers what runs.
   void Stop();
   void PonderHit();
-  // Answers "readyok": at once while a search runs or when the network is loaded, else once it is.
+  // Says "readyok": at once while a search runs or the network is there, else when it is loaded.
   void Ready(const EngineOptions& options);
+  // Loads the player now. `on_failure`, if any, gets the message when it cannot be used.
+  void Load(const EngineOptions& options, std::function<void(const std::string&)> on_failure);
 
-  // Stops, and waits at most `patience` for the worker. Whether it has finished.
+  // Stops, and waits at most so long for the worker; whether it is done.
   bool Finish(std::chrono::milliseconds patience);
 
  private:
@@ -64,38 +73,40 @@ class Searcher {
     Clock::time_point start;
     std::stop_source cancel;  // Of the network's work.
     // From here on guarded by Searcher::mutex_.
-    bool thinking = false;  // The worker runs it, and answers soon after a cancel.
+    bool thinking = false;  // The worker has it, and will answer soon after a cancel.
     bool answered = false;
-    bool stopped = false;    // By the chess program or the clock.
-    bool pondering = false;  // No answer before "ponderhit" or "stop".
-    bool root_read = false;  // The network has read the position.
+    bool stopped = false;    // By the other side or the clock.
+    bool pondering = false;  // No answer before the hit or a stop.
+    bool root_read = false;  // The network has seen the position.
     bool soft_over = false;
     std::optional<Clock::time_point> soft;
     std::optional<Clock::time_point> hard;
 
-    Allowed allowed() const { return request.go.search_moves; }
+    // The worker's own.
+    std::optional<players::Answer> known;  // The last that the player told.
   };
-  // A search; without one, only loads the network.
+  // A search, or without one the loading of a player.
   struct Job {
-    std::shared_ptr<Search> search;
-    nn::NetworkOptions network;
+    std::shared_ptr<Search> search = {};
+    players::PlayerName name = {};
+    bool ready = false;  // Say readyok when it is loaded.
+    std::function<void(const std::string&)> on_failure = {};
   };
 
   // On the worker's thread.
   void Work();
   void Run(Search& search);
-  Thinker& Loaded(const nn::NetworkOptions& network);
-  void LoadForReady(const nn::NetworkOptions& network);
-  // The candidates, the move to play first; none when stopped before the network read the root.
-  std::vector<Line> Think(Thinker& thinker, Search& search);
-  std::vector<Line> Predict(Thinker& thinker, Search& search);
-  void RootWasRead(Search& search, const decoder::Thought& thought);
-  void ValueWasWritten(Search& search, const decoder::Thought& thought);
-  void Show(const Search& search, std::span<const Line> lines, int64_t nodes);
-  void RemarkOn(const Search& search, const decoder::Thought& thought);
-  void SayAll(std::span<const std::string> lines);
+  players::Player& Loaded(const players::PlayerName& name);
+  void LoadOnly(const Job& job);
+  // What the player answers; nothing when it was cut off before it saw the position.
+  std::optional<players::Answer> Play(players::Player& player, Search& search);
+  void Show(const Search& search, const players::Answer& answer);
+  // Says why there is no move to play: the position was refused, or the game is over.
+  bool SayWhyNoMove(const SearchRequest& request);
+  void SayAll(const std::vector<std::string>& lines);
   bool IsWanted(const Search& search);
   bool BeginThinking(Search& search);
+  bool ClaimAnswer(Search& search);  // False: it was answered already.
   void WaitUntilAsked(Search& search);
 
   // On the alarm's thread.
@@ -110,21 +121,21 @@ class Searcher {
               std::optional<chess::Move> ponder = {});
   void Enqueue(Job job);
 
-  LoadThinker load_;
+  MakePlayer make_;
   Output& output_;
 
   std::mutex mutex_;
-  std::condition_variable work_;    // A new job, or the end.
+  std::condition_variable work_;    // A job came, or the end.
   std::condition_variable change_;  // A search was stopped, hit or answered; the worker is done.
   std::condition_variable alarm_change_;
   std::deque<Job> jobs_;
   std::deque<std::shared_ptr<Search>> open_;  // Not answered yet, oldest first.
-  std::optional<nn::NetworkOptions> loaded_;
+  std::optional<players::PlayerName> loaded_;
   std::optional<Clock::time_point> alarm_;
   bool working_ = false;
   bool closing_ = false;
 
-  std::unique_ptr<Thinker> thinker_;  // The worker's own.
+  std::unique_ptr<players::Player> player_;  // The worker's own.
   std::thread worker_;
   std::thread watch_;
 };

@@ -18,9 +18,9 @@ std::optional<TimeBudget> TimeBudgetOf(const GoRequest& request, chess::Color mo
   const int64_t left = std::max<int64_t>(*clock - overhead.count(), 0);
   const int64_t moves = std::min(request.moves_to_go.value_or(kMovesAhead), kMovesAhead);
   // The last move before the time control may take all but a little of the clock.
-  const int64_t max = moves == 1 ? left * 9 / 10 : left / 2;
+  const int64_t most = moves == 1 ? left * 9 / 10 : left / 2;
   const int64_t share = left / moves + increment * 3 / 4;
-  return TimeBudget{milliseconds(std::min(share, max)), milliseconds(max)};
+  return TimeBudget{milliseconds(std::min(share, most)), milliseconds(left * 9 / 10)};
 }
 
 }  // namespace kibitz::uci

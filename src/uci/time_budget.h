@@ -9,8 +9,8 @@
 
 namespace kibitz::uci {
 
-// At `soft` the search stops, unless the network has not read the position yet: an arbitrary move
-// would cost more than the time. At `hard` the engine plays what it has.
+// At `soft` the thought is cut off, unless the network has not even seen the position: a move at
+// random would cost more than the time. At `hard` whatever is known is played.
 struct TimeBudget {
   std::chrono::milliseconds soft{0};
   std::chrono::milliseconds hard{0};
@@ -18,9 +18,10 @@ struct TimeBudget {
   bool operator==(const TimeBudget&) const = default;
 };
 
-// Nothing when there is no limit. movetime is used whole. On a clock a move gets 1/25 of the time
-// left (or its share until the time control) and 3/4 of the increment, at most half of the time
-// left. `overhead` is subtracted for the communication with the chess program.
+// Nothing when there is no limit. movetime is kept to the letter. From a clock a move gets a
+// 25th (or its share until the time control) and three quarters of the increment, at most half of
+// what is left, and nine tenths before the position is seen; `overhead` is kept back for the way to
+// the chess program.
 std::optional<TimeBudget> TimeBudgetOf(const GoRequest& request, chess::Color mover,
                                        std::chrono::milliseconds overhead);
 

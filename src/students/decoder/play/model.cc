@@ -16,6 +16,9 @@ using nn::Precision;
 
 namespace {
 
+// As many as thoughts at once use, and some small ones for predictions.
+constexpr size_t kFreeCaches = 32;
+
 // x tanh(log(1 + e^x))
 float Mish(float x) { return x * std::tanh(std::log1p(std::exp(x))); }
 
@@ -113,6 +116,26 @@ size_t Model::memory_bytes() const {
     bytes += head->memory_bytes();
   }
   return bytes;
+}
+
+CachePtr Model::TakeCache(int positions) {
+  const std::lock_guard lock(cache_mutex_);
+  const auto fits = std::ranges::find_if(free_caches_, [&](const auto& cache) {
+    return cache->sizes().positions >= positions && cache->sizes().positions <= 4 * positions;
+  });
+  if (fits == free_caches_.end()) {
+    return {new nn::KvCache(layers_.CacheFor(positions)), {.model = this}};
+  }
+  nn::KvCache* cache = fits->release();
+  free_caches_.erase(fits);
+  return {cache, {.model = this}};
+}
+
+void ReturnCache::operator()(nn::KvCache* cache) const {
+  const std::lock_guard lock(model->cache_mutex_);
+  auto& free = model->free_caches_;
+  free.emplace_back(cache);
+  if (free.size() > kFreeCaches) free.erase(free.begin());  // The one that is free longest.
 }
 
 const float* Model::Read(std::span<const Reading> readings, const std::stop_token& stop) {

@@ -3,13 +3,15 @@
 //
 //   const WeightsFile file = ReadWeightsFile("model.pt");
 //   Model model(file.weights, file.config, {.precision = nn::Precision::kF32});
-//   nn::KvCache cache(model.CacheFor(68));
-//   const Reading board = {.cache = &cache, .inputs = inputs, .block = true, .wanted = {67}};
+//   const CachePtr cache = model.TakeCache(68);
+//   const Reading board = {.cache = cache.get(), .inputs = inputs, .block = true, .wanted = {67}};
 //   const float* hidden = model.Read({&board, 1}, stop);       // (wanted rows, D)
 //   model.PolicyLogits(hidden, 1, logits);
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -49,6 +51,15 @@ struct Reading {
   std::vector<int> wanted = {};  // Whose hidden states are returned, ascending from 0.
 };
 
+class Model;
+
+// A cache that goes back to its model, which must still be there.
+struct ReturnCache {
+  Model* model = nullptr;
+  void operator()(nn::KvCache* cache) const;
+};
+using CachePtr = std::unique_ptr<nn::KvCache, ReturnCache>;
+
 class Model {
  public:
   // Throws Error when a weight is missing or of another shape.
@@ -57,7 +68,9 @@ class Model {
   const NetConfig& config() const { return config_; }
   nn::Team& team() { return team_; }
   size_t memory_bytes() const;
-  nn::CacheSizes CacheFor(int positions) const { return layers_.CacheFor(positions); }
+  // Room for at least so many positions, with any content. Caches are used again: fresh memory for
+  // each thought would cost as much time as its first pass.
+  CachePtr TakeCache(int positions);
   const nn::Transformer& layers() const { return layers_; }
 
   // The hidden states of all wanted rows, in order; valid until the next call. nullptr when
@@ -75,6 +88,7 @@ class Model {
   float DOf(int bucket) const { return d_centers_[static_cast<size_t>(bucket)]; }
 
  private:
+  friend ReturnCache;
   struct ValueHead {
     nn::Linear first;
     nn::Linear second;
@@ -99,6 +113,9 @@ class Model {
   nn::AlignedArray<float> x_;
   nn::AlignedArray<float> hidden_;
   nn::PackedRows packed_;
+
+  std::mutex cache_mutex_;
+  std::vector<std::unique_ptr<nn::KvCache>> free_caches_;  // Guarded by it.
 };
 
 // Weights initialised as PyTorch's constructors do: to measure and test without a checkpoint.

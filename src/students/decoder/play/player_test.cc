@@ -93,6 +93,20 @@ TEST(PlayerTest, DraftsChangeNothingWhereTheyOftenFail) {
   EXPECT_LT(accepted, drafted / 2);
 }
 
+TEST(PlayerTest, TheRootsValueChangesNothingElse) {
+  const auto player = Tiny();
+  for (const Board& board : Positions(20, 7)) {
+    std::optional<NodeValue> told;
+    const Thought with =
+        player->Think(board, {.root_value = true},
+                      {.on_root = [&](const Thought& thought) { told = thought.instinct_value; }});
+    ExpectSame(with, player->Think(board));
+    ASSERT_TRUE(with.instinct_value);
+    EXPECT_EQ(with.instinct_value, told);
+    EXPECT_EQ(with.instinct_value, player->Predict(board, {.value = true}).value);
+  }
+}
+
 TEST(PlayerTest, DraftsChangeNothingWhereTheyHold) {
   const auto player = Tiny();
   int written = 0;
@@ -128,8 +142,8 @@ std::unique_ptr<Model> FondOfEmpty() {
 // before it are the draft's: read in one pass.
 std::vector<std::vector<double>> DraftProbabilities(Model& model, const Thought& thought,
                                                     const BoardTokens& draft) {
-  nn::KvCache cache(model.CacheFor(200));
-  Reading reading = {.cache = &cache};
+  const CachePtr cache = model.TakeCache(200);
+  Reading reading = {.cache = cache.get()};
   const auto bucket = [&](float value, auto centre) {
     int i = 0;
     while (centre(i) != value) ++i;

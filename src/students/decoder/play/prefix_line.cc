@@ -6,7 +6,7 @@
 
 namespace kibitz::decoder {
 
-PrefixLine::PrefixLine(const Model& model, int capacity) : cache_(model.CacheFor(capacity)) {}
+PrefixLine::PrefixLine(Model& model, int capacity) : cache_(model.TakeCache(capacity)) {}
 
 void PrefixLine::Push(Input input) {
   inputs_.push_back(input);
@@ -32,7 +32,7 @@ void PrefixLine::AddUnread(std::vector<Reading>& readings) {
   CHECK(read_ < size());
   while (read_ < size()) {
     const int end = block_ends_[static_cast<size_t>(read_)];
-    readings.push_back({.cache = &cache_,
+    readings.push_back({.cache = cache_.get(),
                         .first = read_,
                         .inputs = {inputs_.begin() + read_, inputs_.begin() + end},
                         .block = true});

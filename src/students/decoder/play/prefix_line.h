@@ -19,7 +19,7 @@ namespace kibitz::decoder {
 class PrefixLine {
  public:
   // Room for this many tokens.
-  PrefixLine(const Model& model, int capacity);
+  PrefixLine(Model& model, int capacity);
 
   int size() const { return static_cast<int>(inputs_.size()); }
   void Push(Input input);
@@ -37,7 +37,7 @@ class PrefixLine {
   std::vector<Input> inputs_;
   std::vector<int> block_ends_;  // For each token: one past the last that it attends to.
   int read_ = 0;
-  nn::KvCache cache_;
+  CachePtr cache_;
 };
 
 }  // namespace kibitz::decoder

@@ -70,6 +70,7 @@ struct ThinkOptions {
   // Every move is legal in the position that the rules give, whatever board the network wrote. A
   // variation ends where there is none; a root without legal moves gets no variations.
   bool legal_only = false;
+  bool root_value = false;  // Also wl and d of the instinct's move: two more passes.
   uint64_t seed = 0;
   bool draft = true;  // Boards drafted by the rules: the same result, faster.
   // The tokens to write instead of the network's choices: for the values of a given line, and to
@@ -137,6 +138,8 @@ struct Thought {
   // The moves without thinking: policy_head at the root board, legal moves only, the most likely
   // first. Empty when cancelled before that.
   std::vector<Candidate> instinct;
+  // Of the first of them, for the side to move; with ThinkOptions::root_value.
+  std::optional<NodeValue> instinct_value;
   // The final move as written; nothing when the thought ended before it.
   std::optional<Candidate> final_move;
   std::optional<NodeValue> final_value;  // For the side to move at the root.
@@ -155,7 +158,7 @@ struct ThoughtListener {
   // After each token of the sequence, the root board's included; boards come at once when their
   // draft holds. `position` counts from 0.
   std::function<void(TokenId token, int position)> on_token = {};
-  // When the root was read: Thought::instinct is there.
+  // When the root was read: Thought::instinct is there, and its value where asked for.
   std::function<void(const Thought&)> on_root = {};
   // When the last node of the last variation has its value; its board is not written yet.
   std::function<void(const Thought&)> on_value = {};

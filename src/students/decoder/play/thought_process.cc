@@ -24,7 +24,7 @@ ThoughtProcess::ThoughtProcess(Model& model, const chess::Board& root, const Thi
       listener_(listener),
       max_size_(std::max(kBoardTokens, LongestOf(model, options))),
       prefix_(model, max_size_ + 1),
-      causal_(model.CacheFor(max_size_ + 1)),
+      causal_(model.TakeCache(max_size_ + 1)),
       line_(root),
       position_(root),
       last_board_(BoardTokensOf(root)) {
@@ -58,7 +58,7 @@ void ThoughtProcess::Continue(State state) {
 // All of the causal stream that is not read yet, and a draft behind it. Wanted: the last token and
 // the drafted ones.
 Reading ThoughtProcess::CausalReading(std::span<const TokenId> drafted) {
-  Reading reading = {.cache = &causal_,
+  Reading reading = {.cache = causal_.get(),
                      .first = causal_read_,
                      .inputs = {inputs_.begin() + causal_read_, inputs_.end()}};
   int last = static_cast<int>(reading.inputs.size()) - 1;
@@ -119,6 +119,10 @@ void ThoughtProcess::Take(const float* hidden) {
   switch (state_) {
     case State::kRoot:
       return TakeRoot(hidden);
+    case State::kRootWl:
+      return TakeRootWl(hidden);
+    case State::kRootD:
+      return TakeRootD(hidden);
     case State::kWl:
       return TakeWl(hidden, State::kD);
     case State::kD:
@@ -142,6 +146,7 @@ void ThoughtProcess::Take(const float* hidden) {
 }
 
 void ThoughtProcess::Cancel() {
+  if (state_ == State::kRootD) thought_.instinct_value.reset();  // Half of it is known.
   thought_.end = ThoughtEnd::kCancelled;
   state_ = State::kDone;
 }
@@ -152,6 +157,33 @@ void ThoughtProcess::TakeRoot(const float* hidden) {
   std::vector<float> logits;
   model_.PolicyLogits(hidden, 1, logits);
   thought_.instinct = LegalCandidates(thought_.root, logits);
+  const int width = model_.config().embed_dim;
+  start_hidden_.assign(hidden + width, hidden + (full() ? width : 2 * width));
+  if (options_.root_value && !full() && !thought_.instinct.empty()) {
+    // Behind the board as in a game; start_think takes its place again afterwards.
+    prefix_.Truncate(kBoardTokens);
+    prefix_.Push(Input::Of(thought_.instinct.front().token));
+    state_ = State::kRootWl;
+    return;
+  }
+  BeginVariations();
+}
+
+void ThoughtProcess::TakeRootWl(const float* hidden) {
+  const int bucket = model_.WlBuckets(hidden, 1).front();
+  thought_.instinct_value = NodeValue{.wl = model_.WlOf(bucket)};
+  prefix_.Push(Input::Wl(bucket));
+  state_ = State::kRootD;
+}
+
+void ThoughtProcess::TakeRootD(const float* hidden) {
+  thought_.instinct_value->d = model_.DOf(model_.DBuckets(hidden, 1).front());
+  prefix_.Truncate(kBoardTokens);
+  prefix_.Push(Input::Of(kStartThink));
+  BeginVariations();
+}
+
+void ThoughtProcess::BeginVariations() {
   if (listener_.on_root) listener_.on_root(thought_);
   if (full()) return Continue(State::kDone);
   if (options_.legal_only && thought_.instinct.empty()) {
@@ -159,7 +191,7 @@ void ThoughtProcess::TakeRoot(const float* hidden) {
     state_ = State::kDone;
     return;
   }
-  WriteMove(hidden + model_.config().embed_dim);
+  WriteMove(start_hidden_.data());
 }
 
 void ThoughtProcess::WriteMove(const float* prefix_hidden) {

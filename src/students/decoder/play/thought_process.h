@@ -42,6 +42,8 @@ class ThoughtProcess {
  private:
   enum class State {
     kRoot,
+    kRootWl,    // Of the instinct's move, ...
+    kRootD,     // ... likewise.
     kWl,        // Of a variation's move, ...
     kD,         // ... and after it.
     kBoard,     // Writing it.
@@ -66,6 +68,8 @@ class ThoughtProcess {
 
   // What each state does with its hidden states.
   void TakeRoot(const float* hidden);
+  void TakeRootWl(const float* hidden);
+  void TakeRootD(const float* hidden);
   void TakeWl(const float* hidden, State next);
   void TakeD(const float* hidden);
   void TakeBoard(const float* hidden);
@@ -78,6 +82,7 @@ class ThoughtProcess {
   Candidate ChooseMove(std::span<const Candidate> candidates, double temperature) const;
 
   // The states that need no pass of their own.
+  void BeginVariations();
   void WriteMove(const float* prefix_hidden);
   void StartBoard();
   void WriteBoardToken(TokenId token);
@@ -96,8 +101,9 @@ class ThoughtProcess {
 
   std::vector<Input> inputs_;  // Of all tokens.
   PrefixLine prefix_;
-  nn::KvCache causal_;
-  int causal_read_ = 0;  // Tokens.
+  CachePtr causal_;
+  int causal_read_ = 0;              // Tokens.
+  std::vector<float> start_hidden_;  // Of start_think.
 
   int next_single_ = 10001;  // Block of the next token outside boards.
   int next_board_ = 0;
