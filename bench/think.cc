@@ -156,17 +156,17 @@ class BoardPass {
   BoardPass(Model& model, const std::vector<TokenId>& tokens)
       : model_(model),
         tokens_(tokens),
-        causal_(model.CacheFor(kContext + 80)),
-        prefix_(model.CacheFor(kContext + 80)) {
+        causal_(model.TakeCache(kContext + 80)),
+        prefix_(model.TakeCache(kContext + 80)) {
     const std::vector<Reading> before = {
-        {.cache = &causal_, .inputs = Inputs(0, kContext), .wanted = {0}},
-        {.cache = &prefix_, .inputs = Inputs(0, kContext)}};
+        {.cache = causal_.get(), .inputs = Inputs(0, kContext), .wanted = {0}},
+        {.cache = prefix_.get(), .inputs = Inputs(0, kContext)}};
     model.Read(before);
-    Reading own = {.cache = &causal_, .first = kContext, .inputs = Inputs(kContext, 71)};
+    Reading own = {.cache = causal_.get(), .first = kContext, .inputs = Inputs(kContext, 71)};
     for (int i = 2; i < 71; ++i) own.wanted.push_back(i);
     pass_ = {own,
-             {.cache = &prefix_, .first = kContext + 2, .inputs = Inputs(kContext + 2, 1)},
-             {.cache = &prefix_,
+             {.cache = prefix_.get(), .first = kContext + 2, .inputs = Inputs(kContext + 2, 1)},
+             {.cache = prefix_.get(),
               .first = kContext + 3,
               .inputs = Inputs(kContext + 3, 68),
               .block = true,
@@ -195,8 +195,8 @@ class BoardPass {
 
   Model& model_;
   const std::vector<TokenId>& tokens_;
-  nn::KvCache causal_;
-  nn::KvCache prefix_;
+  decoder::CachePtr causal_;
+  decoder::CachePtr prefix_;
   std::vector<Reading> pass_;
 };
 

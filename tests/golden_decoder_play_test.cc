@@ -129,11 +129,11 @@ TEST(GoldenDecoderPlayTest, HiddenStatesOfBothStreams) {
   for (const auto& [name, about] : cases.items()) {
     const std::vector<Input> inputs = InputsOf(name, model);
     const auto size = static_cast<int>(inputs.size());
-    nn::KvCache cache(model.CacheFor(size));
-    const auto prefix = PrefixReadings(inputs, Golden(name + ".block_id.npy"), cache);
+    const CachePtr cache = model.TakeCache(size);
+    const auto prefix = PrefixReadings(inputs, Golden(name + ".block_id.npy"), *cache);
     ExpectNear(model.Read(prefix), Golden(name + ".h_prefix.npy"), name + ": prefix");
 
-    Reading causal = {.cache = &cache, .inputs = inputs};
+    Reading causal = {.cache = cache.get(), .inputs = inputs};
     for (int i = 0; i < size; ++i) causal.wanted.push_back(i);
     const float* hidden = model.Read({&causal, 1});
     ExpectNear(hidden, Golden(name + ".h_causal.npy"), name + ": causal");
@@ -142,12 +142,12 @@ TEST(GoldenDecoderPlayTest, HiddenStatesOfBothStreams) {
     ExpectNear(logits.data(), Golden(name + ".board_logits.npy"), name + ": board");
 
     // Token by token, from what is kept of those before.
-    nn::KvCache slow(model.CacheFor(size));
+    const CachePtr slow = model.TakeCache(size);
     const auto expected = Golden(name + ".h_causal.npy");
     const auto width = static_cast<size_t>(model.config().embed_dim);
     for (int i = 0; i < size; ++i) {
       const Reading one = {
-          .cache = &slow, .first = i, .inputs = {inputs[static_cast<size_t>(i)]}, .wanted = {0}};
+          .cache = slow.get(), .first = i, .inputs = {inputs[static_cast<size_t>(i)]}, .wanted = {0}};
       const auto at = expected.begin() + static_cast<std::ptrdiff_t>(width) * i;
       ExpectNear(model.Read({&one, 1}), {at, at + static_cast<std::ptrdiff_t>(width)}, name);
     }

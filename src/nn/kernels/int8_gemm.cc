@@ -11,20 +11,24 @@
 namespace kibitz::nn {
 
 void Int8GemmTilePlain(const Int8Gemm& gemm) {
-  const auto& [a, b, rows, groups, planes, c] = gemm;
-  std::fill_n(c, rows * kInt8Columns, 0.0F);
-  for (int64_t g = 0; g < groups * planes; ++g) {
-    const uint8_t* a_group = a.numbers + g * kInt8RowGroupBytes;
-    const int8_t* b_group = b.numbers + g / planes * kInt8ColumnGroupBytes;
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t column = 0; column < kInt8Columns; ++column) {
-        const int64_t place = g / planes * kInt8Columns + column;
-        int32_t sum = b.zeros[place];
-        for (int64_t k = 0; k < kInt8Group; ++k) {
-          sum += a_group[Int8RowPlace(row, k)] * b_group[Int8ColumnPlace(column, k)];
+  const auto& [a, b, rows, groups, planes, panels, panel_groups, c, c_panel, add] = gemm;
+  for (int64_t p = 0; p < panels; ++p) {
+    float* out = c + p * c_panel;
+    if (!add) std::fill_n(out, rows * kInt8Columns, 0.0F);
+    for (int64_t g = 0; g < groups * planes; ++g) {
+      const int64_t weights = p * panel_groups + g / planes;
+      const uint8_t* a_group = a.numbers + g * kInt8RowGroupBytes;
+      const int8_t* b_group = b.numbers + weights * kInt8ColumnGroupBytes;
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t column = 0; column < kInt8Columns; ++column) {
+          const int64_t place = weights * kInt8Columns + column;
+          int32_t sum = b.zeros[place];
+          for (int64_t k = 0; k < kInt8Group; ++k) {
+            sum += a_group[Int8RowPlace(row, k)] * b_group[Int8ColumnPlace(column, k)];
+          }
+          out[row * kInt8Columns + column] +=
+              static_cast<float>(sum) * (a.scales[g * kInt8Rows + row] * b.scales[place]);
         }
-        c[row * kInt8Columns + column] +=
-            static_cast<float>(sum) * (a.scales[g * kInt8Rows + row] * b.scales[place]);
       }
     }
   }
@@ -33,55 +37,111 @@ void Int8GemmTilePlain(const Int8Gemm& gemm) {
 #if defined(__AVX2__)
 namespace {
 
-// The sums of kRows rows, one member each: compilers keep members in registers, but not always an
-// array.
-template <int64_t kRows>
-struct Sums;
-template <>
-struct Sums<0> {
-  void Start(const int32_t*) {}
-  void Add(const uint8_t*, const int8_t*) {}
-  void Write(const float*, const float*, bool, float*) const {}
-};
-
 #if defined(__AVX512VNNI__)
 
-// Two sums take turns, so that neither waits for its last product.
-template <int64_t kRows>
-struct Sums {
-  __m512i even;
-  __m512i odd;
-  Sums<kRows - 1> next;
+// Four numbers of a row, sixteen times.
+inline __m512i SpreadQuad(const uint8_t* from) {
+  int32_t quad = 0;
+  __builtin_memcpy(&quad, from, 4);
+  return _mm512_set1_epi32(quad);
+}
 
-  void Start(const int32_t* zeros) {
-    even = _mm512_loadu_si512(zeros);
-    odd = _mm512_setzero_si512();
-    next.Start(zeros);
+// One group of weights, for the panels of a product.
+struct PanelGroup {
+  const int8_t* numbers;
+  const float* scales;
+  const int32_t* zeros;
+  int64_t next;  // Groups to the next panel.
+};
+
+// The sums of one row and of kRows rows, one member each: compilers keep members in registers, but
+// not always an array.
+template <int64_t kPanels>
+struct Int8RowSums {
+  __m512i sum;
+  Int8RowSums<kPanels - 1> next;
+
+  void Start(const int32_t* zeros, int64_t panel) {
+    sum = _mm512_loadu_si512(zeros);
+    next.Start(zeros + panel * kInt8Columns, panel);
   }
-  // b: sixteen columns of four numbers, and of the next four.
-  void Add(const uint8_t* a, const int8_t* b) {
-    even = _mm512_dpbusd_epi32(even, SpreadQuad(a), _mm512_loadu_si512(b));
-    odd = _mm512_dpbusd_epi32(odd, SpreadQuad(a + 4 * kInt8Rows),
-                              _mm512_loadu_si512(b + 4 * kInt8Columns));
-    next.Add(a + 4, b);
+  void Add(__m512i a, const int8_t* b, int64_t panel) {
+    sum = _mm512_dpbusd_epi32(sum, a, _mm512_loadu_si512(b));
+    next.Add(a, b + panel * kInt8ColumnGroupBytes, panel);
   }
-  void Write(const float* a_scales, const float* b_scales, bool add, float* c) const {
+  void Write(float a_scale, const float* b_scales, int64_t panel, bool add, float* c,
+             int64_t c_panel) const {
     static_assert(kInt8Columns == kLanes);
-    const auto sum = reinterpret_cast<IntLanes>(even) + reinterpret_cast<IntLanes>(odd);
-    const Lanes numbers = __builtin_convertvector(sum, Lanes);
+    const Lanes numbers = __builtin_convertvector(reinterpret_cast<IntLanes>(sum), Lanes);
     // Rounded once, alike for all numbers of rows.
-    Store(c, _mm512_fmadd_ps(numbers, *a_scales * Load(b_scales), add ? Load(c) : Lanes{}));
-    next.Write(a_scales + 1, b_scales, add, c + kInt8Columns);
-  }
-
- private:
-  // Four numbers of a row, sixteen times.
-  static __m512i SpreadQuad(const uint8_t* from) {
-    int32_t quad = 0;
-    __builtin_memcpy(&quad, from, 4);
-    return _mm512_set1_epi32(quad);
+    Store(c, _mm512_fmadd_ps(numbers, a_scale * Load(b_scales), add ? Load(c) : Lanes{}));
+    next.Write(a_scale, b_scales + panel * kInt8Columns, panel, add, c + c_panel, c_panel);
   }
 };
+template <>
+struct Int8RowSums<0> {
+  void Start(const int32_t*, int64_t) {}
+  void Add(__m512i, const int8_t*, int64_t) {}
+  void Write(float, const float*, int64_t, bool, float*, int64_t) const {}
+};
+
+template <int64_t kRows, int64_t kPanels>
+struct Int8TileSums {
+  Int8RowSums<kPanels> row;
+  Int8TileSums<kRows - 1, kPanels> next;
+
+  void Start(const PanelGroup& b) {
+    row.Start(b.zeros, b.next);
+    next.Start(b);
+  }
+  void Add(const uint8_t* a, const int8_t* b, int64_t panel) {
+    row.Add(SpreadQuad(a), b, panel);
+    next.Add(a + 4, b, panel);
+  }
+  void Write(const float* a_scales, const PanelGroup& b, bool add, float* c,
+             int64_t c_panel) const {
+    row.Write(*a_scales, b.scales, b.next, add, c, c_panel);
+    next.Write(a_scales + 1, b, add, c + kInt8Columns, c_panel);
+  }
+};
+template <int64_t kPanels>
+struct Int8TileSums<0, kPanels> {
+  void Start(const PanelGroup&) {}
+  void Add(const uint8_t*, const int8_t*, int64_t) {}
+  void Write(const float*, const PanelGroup&, bool, float*, int64_t) const {}
+};
+
+template <int64_t kRows, int64_t kPanels>
+void GemmPanels(const Int8Gemm& gemm) {
+  for (int64_t g = 0; g < gemm.groups * gemm.planes; ++g) {
+    const int64_t weights = g / gemm.planes;
+    const PanelGroup b = {.numbers = gemm.b.numbers + weights * kInt8ColumnGroupBytes,
+                          .scales = gemm.b.scales + weights * kInt8Columns,
+                          .zeros = gemm.b.zeros + weights * kInt8Columns,
+                          .next = gemm.panel_groups};
+    const uint8_t* a = gemm.a.numbers + g * kInt8RowGroupBytes;
+    Int8TileSums<kRows, kPanels> sums;
+    sums.Start(b);
+    for (int64_t k = 0; k < kInt8Group; k += 4) {
+      sums.Add(a + k * kInt8Rows, b.numbers + k * kInt8Columns, b.next);
+    }
+    sums.Write(gemm.a.scales + g * kInt8Rows, b, gemm.add || g > 0, gemm.c, gemm.c_panel);
+  }
+}
+
+template <int64_t kRows>
+void GemmRows(const Int8Gemm& gemm) {
+  switch (gemm.panels) {
+    case 1:
+      return GemmPanels<kRows, 1>(gemm);
+    case 2:
+      return GemmPanels<kRows, 2>(gemm);
+    case 3:
+      return GemmPanels<kRows, 3>(gemm);
+    default:
+      return GemmPanels<kRows, 4>(gemm);
+  }
+}
 #else
 inline __m256i LoadBytes(const void* from) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(from));
@@ -95,10 +155,25 @@ inline __m256i SpreadQuad(const uint8_t* from) {
 
 // Eight columns of one row: products of eight numbers each, summed in 16 bits, then in 32.
 inline __m256i AddEight(__m256i sum, __m256i a_low, __m256i b_low, __m256i a_high, __m256i b_high) {
+#if defined(__AVXVNNI__)
+  return _mm256_dpbusd_avx_epi32(_mm256_dpbusd_avx_epi32(sum, a_low, b_low), a_high, b_high);
+#else
   const __m256i pairs =
       _mm256_add_epi16(_mm256_maddubs_epi16(a_low, b_low), _mm256_maddubs_epi16(a_high, b_high));
   return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+#endif
 }
+
+// The sums of kRows rows, one member each: compilers keep members in registers, but not always an
+// array.
+template <int64_t kRows>
+struct Sums;
+template <>
+struct Sums<0> {
+  void Start(const int32_t*) {}
+  void Add(const uint8_t*, const int8_t*) {}
+  void Write(const float*, const float*, bool, float*) const {}
+};
 
 template <int64_t kRows>
 struct Sums {
@@ -132,33 +207,36 @@ struct Sums {
     next.Write(a_scales + 1, b_scales, add, c + kInt8Columns);
   }
 };
-#endif
 
 template <int64_t kRows>
-void GemmRows(const Int8Gemm& gemm) {
-  const auto [a, b, rows, groups, planes, c] = gemm;
+void GemmPanel(const Int8Gemm& gemm, int64_t panel) {
   constexpr int64_t kStep = 8;  // Numbers of a row in one step of the inner loop.
-  for (int64_t g = 0; g < groups * planes; ++g) {
-    const int64_t weights = g / planes;
-    const uint8_t* a_quad = a.numbers + g * kInt8RowGroupBytes;
-    const int8_t* b_quad = b.numbers + weights * kInt8ColumnGroupBytes;
-    const int32_t* zeros = b.zeros + weights * kInt8Columns;
-    const float* scales = b.scales + weights * kInt8Columns;
+  for (int64_t g = 0; g < gemm.groups * gemm.planes; ++g) {
+    const int64_t weights = panel * gemm.panel_groups + g / gemm.planes;
+    const uint8_t* a_quad = gemm.a.numbers + g * kInt8RowGroupBytes;
+    const int8_t* b_quad = gemm.b.numbers + weights * kInt8ColumnGroupBytes;
     Sums<kRows> sums;
-    sums.Start(zeros);
+    sums.Start(gemm.b.zeros + weights * kInt8Columns);
     for (int64_t k = 0; k < kInt8Group; k += kStep) {
       sums.Add(a_quad, b_quad);
       a_quad += kStep * kInt8Rows;
       b_quad += kStep * kInt8Columns;
     }
-    sums.Write(a.scales + g * kInt8Rows, scales, g > 0, c);
+    sums.Write(gemm.a.scales + g * kInt8Rows, gemm.b.scales + weights * kInt8Columns,
+               gemm.add || g > 0, gemm.c + panel * gemm.c_panel);
   }
 }
+
+template <int64_t kRows>
+void GemmRows(const Int8Gemm& gemm) {
+  for (int64_t panel = 0; panel < gemm.panels; ++panel) GemmPanel<kRows>(gemm, panel);
+}
+#endif
 
 }  // namespace
 
 void Int8GemmTile(const Int8Gemm& gemm) {
-  static_assert(kInt8Rows == 4 && kInt8Columns == 16);
+  static_assert(kInt8Rows == 4 && kInt8Columns == 16 && kInt8MaxPanels == 4);
   switch (gemm.rows) {
     case 1:
       return GemmRows<1>(gemm);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -12,6 +12,7 @@ namespace kibitz::nn {
 namespace {
 
 struct Numbers {
+  int64_t panels;
   int64_t groups;
   int64_t planes;
   std::vector<uint8_t> rows;
@@ -21,33 +22,42 @@ struct Numbers {
   std::vector<int32_t> zeros;
 };
 
-Numbers Make(int64_t groups, int64_t planes, const std::function<int()>& row,
+Numbers Make(int64_t panels, int64_t groups, int64_t planes, const std::function<int()>& row,
              const std::function<int()>& column) {
+  const auto columns = static_cast<size_t>(panels * groups * kInt8Columns);
   Numbers numbers = {
+      .panels = panels,
       .groups = groups,
       .planes = planes,
       .rows = std::vector<uint8_t>(static_cast<size_t>(groups * planes * kInt8RowGroupBytes)),
       .row_scales = std::vector<float>(static_cast<size_t>(groups * planes * kInt8Rows), 1.0F),
-      .columns = std::vector<int8_t>(static_cast<size_t>(groups * kInt8ColumnGroupBytes)),
-      .column_scales = std::vector<float>(static_cast<size_t>(groups * kInt8Columns), 1.0F),
-      .zeros = std::vector<int32_t>(static_cast<size_t>(groups * kInt8Columns))};
+      .columns = std::vector<int8_t>(columns * kInt8Group),
+      .column_scales = std::vector<float>(columns, 1.0F),
+      .zeros = std::vector<int32_t>(columns)};
   for (auto& x : numbers.rows) x = static_cast<uint8_t>(row());
   for (auto& x : numbers.columns) x = static_cast<int8_t>(column());
   return numbers;
 }
 
-std::array<float, kInt8Rows * kInt8Columns> Multiply(const Numbers& numbers, int64_t rows,
-                                                     decltype(Int8GemmTile)* gemm_tile) {
-  std::array<float, kInt8Rows * kInt8Columns> out;
-  out.fill(-1);
-  gemm_tile({.a = {.numbers = numbers.rows.data(), .scales = numbers.row_scales.data()},
-             .b = {.numbers = numbers.columns.data(),
-                   .scales = numbers.column_scales.data(),
-                   .zeros = numbers.zeros.data()},
-             .rows = rows,
-             .groups = numbers.groups,
-             .planes = numbers.planes,
-             .c = out.data()});
+// In two slices of groups, the second added to the first.
+std::vector<float> Multiply(const Numbers& numbers, int64_t rows,
+                            decltype(Int8GemmTile)* gemm_tile) {
+  std::vector<float> out(static_cast<size_t>(numbers.panels * kInt8Rows * kInt8Columns), -1.0F);
+  for (int64_t g = 0; g < numbers.groups; g += 2) {
+    gemm_tile({.a = {.numbers = numbers.rows.data() + g * numbers.planes * kInt8RowGroupBytes,
+                     .scales = numbers.row_scales.data() + g * numbers.planes * kInt8Rows},
+               .b = {.numbers = numbers.columns.data() + g * kInt8ColumnGroupBytes,
+                     .scales = numbers.column_scales.data() + g * kInt8Columns,
+                     .zeros = numbers.zeros.data() + g * kInt8Columns},
+               .rows = rows,
+               .groups = std::min<int64_t>(2, numbers.groups - g),
+               .planes = numbers.planes,
+               .panels = numbers.panels,
+               .panel_groups = numbers.groups,
+               .c = out.data(),
+               .c_panel = kInt8Rows * kInt8Columns,
+               .add = g > 0});
+  }
   return out;
 }
 
@@ -57,9 +67,12 @@ TEST(Int8GemmTest, EqualsPlainArithmetic) {
   const auto any_column = [&] { return static_cast<int>(rng.Below(127)) - 63; };
   for (int64_t rows = 1; rows <= kInt8Rows; ++rows) {
     for (int64_t planes : {1, 2}) {
-      Numbers numbers = Make(3, planes, any_row, any_column);
-      for (auto& zero : numbers.zeros) zero = static_cast<int32_t>(rng.Below(9999)) - 5000;
-      EXPECT_EQ(Multiply(numbers, rows, Int8GemmTile), Multiply(numbers, rows, Int8GemmTilePlain));
+      for (int64_t panels = 1; panels <= kInt8MaxPanels; ++panels) {
+        Numbers numbers = Make(panels, 3, planes, any_row, any_column);
+        for (auto& zero : numbers.zeros) zero = static_cast<int32_t>(rng.Below(9999)) - 5000;
+        EXPECT_EQ(Multiply(numbers, rows, Int8GemmTile),
+                  Multiply(numbers, rows, Int8GemmTilePlain));
+      }
     }
   }
 }
@@ -67,7 +80,7 @@ TEST(Int8GemmTest, EqualsPlainArithmetic) {
 TEST(Int8GemmTest, NoSumOverflows) {
   for (int column : {kInt8Max, -kInt8Max}) {
     const Numbers numbers = Make(
-        2, 1, [] { return 127; }, [=] { return column; });
+        1, 2, 1, [] { return 127; }, [=] { return column; });
     const auto found = Multiply(numbers, kInt8Rows, Int8GemmTile);
     for (float x : found) EXPECT_EQ(x, static_cast<float>(2 * kInt8Group * 127 * column));
   }

@@ -19,6 +19,8 @@ constexpr int64_t kDepth = 128;
 constexpr int64_t kBlockRows = 144;
 constexpr int64_t kBlockPanels = 4;
 static_assert(kBlockRows % kTileRows == 0 && kBlockRows % kInt8Rows == 0 && kBlockPanels % 2 == 0);
+// Groups of weights that stay in L1 with all panels of a block.
+constexpr int64_t kInt8Slice = 2;
 // Columns of a panel.
 constexpr int64_t ColumnsOf(Precision precision) {
   return precision == Precision::kF32 ? kTileColumns : kInt8Columns;
@@ -241,7 +243,7 @@ void Linear::Run(Team& team, const PackedRows& x, const RowsOut& y) const {
 void Linear::RunBlock(const PackedRows& x, const Block& block, const RowsOut& y) const {
   alignas(kCacheLine) std::array<float, kBlockPanels * kBlockRows * kMaxColumns> c;
   const bool floats = precision_ == Precision::kF32;
-  const bool together = floats && (inputs_ > kDepth || block.rows <= 2);
+  const bool together = !floats || inputs_ > kDepth || block.rows <= 2;
   const int64_t step = together ? kBlockPanels : 2;
   for (int64_t p = 0; p < block.panels; p += step) {
     Block part = block;
@@ -313,23 +315,33 @@ void Linear::MultiplyFewFloats(const PackedRows& x, const Block& block, float* c
   FewRows<2, 2>(a, b + 2 * panel, panel, inputs_, c + 2 * kBlockRows * kTileColumns);
 }
 
+// Slices of groups, so that those of all panels stay in L1 while rows pass.
 void Linear::MultiplyInt8(const PackedRows& x, const Block& block, float* c) const {
+  static_assert(kBlockPanels <= kInt8MaxPanels);
   const int64_t panel_bytes = groups_ * kInt8ColumnGroupBytes;
-  for (int64_t p = 0; p < block.panels; ++p) {
-    const int64_t groups = (block.first_panel + p) * groups_;
-    const Int8Panel b = {.numbers = numbers_.data() + groups * kInt8ColumnGroupBytes,
-                         .scales = scales_.data() + groups * kInt8Columns,
-                         .zeros = zeros_.data() + groups * kInt8Columns};
+  for (int64_t g = 0; g < groups_; g += kInt8Slice) {
+    const int64_t first = block.first_panel * groups_ + g;
+    const int64_t slice = std::min(kInt8Slice, groups_ - g);
+    const Int8Panel b = {.numbers = numbers_.data() + first * kInt8ColumnGroupBytes,
+                         .scales = scales_.data() + first * kInt8Columns,
+                         .zeros = zeros_.data() + first * kInt8Columns};
     for (int64_t row = 0; row < block.rows; row += kInt8Rows) {
-      Prefetch(b.numbers + panel_bytes, panel_bytes, block.rows, row, kInt8Rows);
-      const int64_t tile_groups = (block.first_row + row) / kInt8Rows * x.groups_;
+      for (int64_t p = 0; p < block.panels; ++p) {
+        Prefetch(b.numbers + p * panel_bytes + slice * kInt8ColumnGroupBytes,
+                 slice * kInt8ColumnGroupBytes, block.rows, row, kInt8Rows);
+      }
+      const int64_t tile_groups = (block.first_row + row) / kInt8Rows * x.groups_ + g * x.planes_;
       Int8GemmTile({.a = {.numbers = x.numbers_.data() + tile_groups * kInt8RowGroupBytes,
                           .scales = x.scales_.data() + tile_groups * kInt8Rows},
                     .b = b,
                     .rows = std::min(kInt8Rows, block.rows - row),
-                    .groups = groups_,
+                    .groups = slice,
                     .planes = planes_,
-                    .c = c + (p * kBlockRows + row) * kInt8Columns});
+                    .panels = block.panels,
+                    .panel_groups = groups_,
+                    .c = c + row * kInt8Columns,
+                    .c_panel = kBlockRows * kInt8Columns,
+                    .add = g > 0});
     }
   }
 }
