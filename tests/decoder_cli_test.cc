@@ -9,12 +9,13 @@
 
 #include "games/chess/fen.h"
 #include "tests/support/decoder_records.h"
-#include "tests/support/test_data.h"
+#include "tests/support/golden_kit.h"
 
 namespace kibitz {
 namespace {
 
 using nlohmann::json;
+using testing::Compared;
 using ::testing::HasSubstr;
 using testing::Ran;
 
@@ -162,7 +163,7 @@ TEST_F(DumpTest, JsonEqualsTheGoldenRows) {
     }
     ++compared;
   }
-  EXPECT_GT(compared, 0);
+  Compared(compared, "rows");
 }
 
 TEST_F(DumpTest, TheSeedDecidesTheOrder) {

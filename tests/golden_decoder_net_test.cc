@@ -15,12 +15,13 @@
 #include "learn/buckets.h"
 #include "learn/weights.h"
 #include "students/decoder/net/loss.h"
-#include "tests/support/test_data.h"
+#include "tests/support/golden_kit.h"
 
 namespace kibitz::decoder {
 namespace {
 
 using nlohmann::json;
+using testing::Compared;
 using testing::GoldenPath;
 
 json Parsed(const std::string& name) {
@@ -55,10 +56,13 @@ double Difference(const torch::Tensor& a, const torch::Tensor& b) {
 
 TEST(GoldenDecoderNetTest, BucketsAndFourier) {
   const torch::NoGradGuard no_grad;
-  EXPECT_LT(Difference(learn::GaussianBuckets(100, 0.4), Golden("forward/wl_bucket_centers.npy")),
-            1e-6);
-  EXPECT_LT(Difference(learn::UniformBuckets(100), Golden("forward/d_bucket_centers.npy")), 1e-7);
   DecoderNet net = Tiny();
+  const int64_t buckets = net->config.n_buckets;
+  EXPECT_LT(Difference(learn::GaussianBuckets(buckets, net->config.wl_sigma),
+                       Golden("forward/wl_bucket_centers.npy")),
+            1e-6);
+  EXPECT_LT(Difference(learn::UniformBuckets(buckets), Golden("forward/d_bucket_centers.npy")),
+            1e-7);
   const auto encoded = net->fourier_encoder(Golden("forward/fourier_input.npy"));
   EXPECT_LT(Difference(encoded, Golden("forward/fourier_output.npy")), 1e-5);
 }
@@ -67,6 +71,23 @@ TEST(GoldenDecoderNetTest, BucketsAndFourier) {
 torch::Tensor RowsAt(const torch::Tensor& hidden, const json& positions) {
   const auto list = torch::tensor(positions.get<std::vector<int64_t>>(), torch::kInt64);
   return hidden[0].index_select(0, list);
+}
+
+// The tokens and values of one case of forward/.
+struct Case {
+  torch::Tensor ids;  // (1, S)
+  ValueInputs values;
+};
+
+Case ReadCase(const std::string& name) {
+  const auto row = [&](const std::string& what) {
+    return Golden("forward/" + name + "." + what + ".npy").reshape({1, -1});
+  };
+  return {.ids = row("ids"),
+          .values = {.wl_values = row("wl_values"),
+                     .d_values = row("d_values"),
+                     .wl_positions = row("wl_positions").to(torch::kBool),
+                     .d_positions = row("d_positions").to(torch::kBool)}};
 }
 
 TEST(GoldenDecoderNetTest, HiddenStates) {
@@ -78,14 +99,10 @@ TEST(GoldenDecoderNetTest, HiddenStates) {
     const auto golden = [&, prefix = "forward/" + name + "."](const std::string& what) {
       return Golden(prefix + what + ".npy");
     };
-    const auto row = [&](const std::string& what) { return golden(what).reshape({1, -1}); };
-    const auto ids = row("ids");  // (1, S)
-    const ValueInputs values = {.wl_values = row("wl_values"),
-                                .d_values = row("d_values"),
-                                .wl_positions = row("wl_positions").to(torch::kBool),
-                                .d_positions = row("d_positions").to(torch::kBool)};
-    const auto causal = net->forward(ids, CausalBias(ids.size(1)), values);      // (1, S, D)
-    const auto prefix = net->forward(ids, PrefixBias(row("block_id")), values);  // (1, S, D)
+    const auto [ids, values] = ReadCase(name);
+    const auto causal = net->forward(ids, CausalBias(ids.size(1)), values);  // (1, S, D)
+    const auto prefix =
+        net->forward(ids, PrefixBias(golden("block_id").reshape({1, -1})), values);  // (1, S, D)
     EXPECT_LT(Difference(causal, golden("h_causal").reshape(causal.sizes())), 1e-4);
     EXPECT_LT(Difference(prefix, golden("h_prefix").reshape(prefix.sizes())), 1e-4);
     const auto expect_logits = [&](const std::string& what, const torch::Tensor& logits) {
@@ -104,16 +121,26 @@ TEST(GoldenDecoderNetTest, HiddenStates) {
 TEST(GoldenDecoderNetTest, LayerByLayer) {
   const torch::NoGradGuard no_grad;
   DecoderNet net = Tiny();
-  const auto ids = Golden("forward/board.ids.npy").reshape({1, -1});  // (1, S)
-  const auto none = torch::zeros(ids.sizes(), torch::kBool);
-  auto x = net->Embed(ids, {torch::zeros(ids.sizes()), torch::zeros(ids.sizes()), none, none});
-  EXPECT_LT(Difference(x, Golden("forward/board.embedding.npy").reshape(x.sizes())), 1e-6);
-  for (size_t i = 0; i < net->layers->size(); ++i) {
-    x = net->layers[i]->as<learn::TransformerLayer>()->forward(x, CausalBias(ids.size(1)),
-                                                               net->rotary);
-    const auto golden = Golden(fmt::format("forward/board.causal_after_layer{}.npy", i));
-    EXPECT_LT(Difference(x, golden.reshape(x.sizes())), 1e-4) << i;
+  int compared = 0;
+  const json cases = Parsed("forward/forward.json");
+  for (const auto& [name, about] : cases.items()) {
+    const std::string prefix = "forward/" + name + ".";
+    const auto there = [&](const std::string& what) {
+      return testing::Exists(GoldenPath("decoder/" + prefix + what + ".npy"));
+    };
+    if (!there("embedding") || !there("causal_after_layer0")) continue;
+    const auto [ids, values] = ReadCase(name);
+    auto x = net->Embed(ids, values);
+    EXPECT_LT(Difference(x, Golden(prefix + "embedding.npy").reshape(x.sizes())), 1e-6) << name;
+    for (size_t i = 0; i < net->layers->size(); ++i) {
+      x = net->layers[i]->as<learn::TransformerLayer>()->forward(x, CausalBias(ids.size(1)),
+                                                                 net->rotary);
+      const auto golden = Golden(fmt::format("{}causal_after_layer{}.npy", prefix, i));
+      EXPECT_LT(Difference(x, golden.reshape(x.sizes())), 1e-4) << name << " " << i;
+      ++compared;
+    }
   }
+  Compared(compared, "layers");
 }
 
 // One padded batch of the kit, with its rows' padding taken off again.
@@ -146,7 +173,7 @@ Batch ReadBatch(const std::string& folder) {
         sequence.moves.push_back({position, move_targets[b][i].item<int32_t>(), thinking});
         sequence.thinking |= thinking;
       }
-      // The documents' rule: what comes before the first move is not taught.
+      // The documents' rule: tokens before the first move have no board target.
       const auto target = static_cast<int8_t>(targets[b][i].item<int32_t>());
       sequence.board_targets.push_back(sequence.moves.empty() ? int8_t{kIgnore} : target);
       if (wl_positions[b][i].item<bool>()) {
@@ -251,9 +278,9 @@ void ExpectLikeReference(Version version, Phase phase) {
                      .d = weights["d"]};
   const Batch batch = ReadBatch(finetune ? "losses/finetune_batch" : "losses/pretrain_batch");
   DecoderNet net = Tiny();
-  const LossAndMetrics taught = LossOf(version, net, batch, options, about["max_seq_len"]);
-  ExpectMetrics(taught.metrics, phase, expected);
-  taught.loss.backward();
+  const LossAndMetrics result = LossOf(version, net, batch, options, about["max_seq_len"]);
+  ExpectMetrics(result.metrics, phase, expected);
+  result.loss.backward();
   ExpectGradients(net, expected["grad_l2"]);
   ExpectStep(net, expected, losses["optimizer"]);
 }

@@ -18,12 +18,13 @@
 #include "students/decoder/data/weights_file.h"
 #include "students/decoder/play/model.h"
 #include "students/decoder/play/player.h"
-#include "tests/support/test_data.h"
+#include "tests/support/golden_kit.h"
 
 namespace kibitz::decoder {
 namespace {
 
 using Json = nlohmann::json;
+using testing::Compared;
 
 // Choices nearer than this may go either way in another order of summation.
 constexpr double kSafeMargin = 1e-4;
@@ -125,7 +126,6 @@ TEST(GoldenDecoderPlayTest, HiddenStatesOfBothStreams) {
   Model model(file.weights, file.config, {.threads = 2});
   const Json cases =
       Json::parse(std::ifstream(testing::GoldenPath("decoder/forward/forward.json")));
-  EXPECT_FALSE(cases.empty());
   for (const auto& [name, about] : cases.items()) {
     const std::vector<Input> inputs = InputsOf(name, model);
     const auto size = static_cast<int>(inputs.size());
@@ -154,41 +154,53 @@ TEST(GoldenDecoderPlayTest, HiddenStatesOfBothStreams) {
   }
 }
 
+// Compares the best legal move and its value; false when the reference cannot have that move.
+bool ExpectLegalPrediction(const Json& row) {
+  const std::string fen = row["fen"];
+  const Prediction legal = Tiny().Predict(BoardAt(fen), {.value = true});
+  if (IsKnightPromotion(*legal.chosen)) return false;
+  EXPECT_EQ(ReferenceText(*legal.chosen), row["predict_move_legal"]) << fen;
+  if (!Safe(row, "margin_wl") || !Safe(row, "margin_d")) return true;
+  EXPECT_NEAR(legal.value->wl, row["wl"].get<double>(), kTolerance) << fen;
+  EXPECT_NEAR(legal.value->d, row["d"].get<double>(), kTolerance) << fen;
+  const Wdl wdl = WdlOf(*legal.value);
+  EXPECT_NEAR(wdl.win, row["win"].get<double>(), kTolerance) << fen;
+  EXPECT_NEAR(wdl.draw, row["draw"].get<double>(), kTolerance) << fen;
+  EXPECT_NEAR(wdl.loss, row["loss"].get<double>(), kTolerance) << fen;
+  return true;
+}
+
+void ExpectAnyPrediction(const Json& row) {
+  const std::string fen = row["fen"];
+  const Prediction any = Tiny().Predict(BoardAt(fen), {.legal_only = false});
+  EXPECT_EQ(ReferenceText(*any.chosen), row["predict_move_any"]) << fen;
+  if (IsKnightPromotion(*any.chosen)) return;
+  EXPECT_EQ(any.chosen->move.has_value(), row["any_is_legal"].get<bool>()) << fen;
+}
+
 TEST(GoldenDecoderPlayTest, PredictsTheSameMovesAndValues) {
-  int compared = 0;
+  int rows = 0;
+  int legal = 0;
+  int any = 0;
   for (const Json& row : Rows("predict.jsonl")) {
     if (row["kind"] != "single") continue;
-    const std::string fen = row["fen"];
-    const chess::Board board = BoardAt(fen);
-    if (Safe(row, "margin_legal")) {
-      const Prediction legal = Tiny().Predict(board, {.value = true});
-      if (IsKnightPromotion(*legal.chosen)) continue;
-      EXPECT_EQ(ReferenceText(*legal.chosen), row["predict_move_legal"]) << fen;
-      if (Safe(row, "margin_wl") && Safe(row, "margin_d")) {
-        EXPECT_NEAR(legal.value->wl, row["wl"].get<double>(), kTolerance) << fen;
-        EXPECT_NEAR(legal.value->d, row["d"].get<double>(), kTolerance) << fen;
-        const Wdl wdl = WdlOf(*legal.value);
-        EXPECT_NEAR(wdl.win, row["win"].get<double>(), kTolerance) << fen;
-        EXPECT_NEAR(wdl.draw, row["draw"].get<double>(), kTolerance) << fen;
-        EXPECT_NEAR(wdl.loss, row["loss"].get<double>(), kTolerance) << fen;
-      }
-      ++compared;
-    }
+    ++rows;
+    if (Safe(row, "margin_legal") && ExpectLegalPrediction(row)) ++legal;
     if (Safe(row, "margin_any")) {
-      const Prediction any = Tiny().Predict(board, {.legal_only = false});
-      EXPECT_EQ(ReferenceText(*any.chosen), row["predict_move_any"]) << fen;
-      if (!IsKnightPromotion(*any.chosen)) {
-        EXPECT_EQ(any.chosen->move.has_value(), row["any_is_legal"].get<bool>()) << fen;
-      }
+      ExpectAnyPrediction(row);
+      ++any;
     }
   }
-  EXPECT_GT(compared, 0);
+  Compared(legal, rows, "legal predictions");
+  Compared(any, rows, "predictions of any move");
 }
 
 TEST(GoldenDecoderPlayTest, ReadsGamesMoveByMove) {
   int compared = 0;
+  int games = 0;
   for (const Json& row : Rows("predict.jsonl")) {
     if (row["kind"] == "single") continue;
+    ++games;
     const auto reader = Tiny().Read(BoardAt(row["initial_fen"]));
     bool threw = false;
     for (const auto& step : row["history"]) {
@@ -205,6 +217,7 @@ TEST(GoldenDecoderPlayTest, ReadsGamesMoveByMove) {
     if (row["kind"] == "history_error") {
       EXPECT_TRUE(threw);
       EXPECT_EQ(reader->max_moves(), row["max_history"]);
+      ++compared;
       continue;
     }
     ASSERT_FALSE(threw);
@@ -220,7 +233,7 @@ TEST(GoldenDecoderPlayTest, ReadsGamesMoveByMove) {
     }
     ++compared;
   }
-  EXPECT_GT(compared, 0);
+  Compared(compared, games, "games");
 }
 
 void ExpectEntries(const std::vector<Thought::Entry>& entries, const Json& expected) {
@@ -259,7 +272,8 @@ void ExpectThought(const Thought& thought, const Json& row) {
 
 TEST(GoldenDecoderPlayTest, ThinksTheSameTokens) {
   int compared = 0;
-  for (const Json& row : Rows("think.jsonl")) {
+  const std::vector<Json> rows = Rows("think.jsonl");
+  for (const Json& row : rows) {
     if (!Safe(row, "min_margin")) continue;
     ASSERT_EQ(row["temperature"], 0.0);
     for (bool draft : {true, false}) {
@@ -269,13 +283,14 @@ TEST(GoldenDecoderPlayTest, ThinksTheSameTokens) {
     }
     ++compared;
   }
-  EXPECT_GT(compared, 0);
+  Compared(compared, std::ssize(rows), "thoughts");
 }
 
 TEST(GoldenDecoderPlayTest, ThinksTheSameManyAtOnce) {
   int compared = 0;
+  const std::vector<Json> all = Rows("think.jsonl");
   std::map<int, std::vector<Json>> by_length;
-  for (const Json& row : Rows("think.jsonl")) by_length[row["max_seq_len"]].push_back(row);
+  for (const Json& row : all) by_length[row["max_seq_len"]].push_back(row);
   for (const auto& [length, rows] : by_length) {
     std::vector<chess::Board> roots;
     for (const Json& row : rows) roots.push_back(BoardAt(row["fen"]));
@@ -287,7 +302,7 @@ TEST(GoldenDecoderPlayTest, ThinksTheSameManyAtOnce) {
       ++compared;
     }
   }
-  EXPECT_GT(compared, 0);
+  Compared(compared, std::ssize(all), "thoughts");
 }
 
 TEST(GoldenDecoderPlayTest, LoadsSafetensorsAlike) {

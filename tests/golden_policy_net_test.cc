@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -20,13 +19,14 @@
 #include "students/policy/net/loss.h"
 #include "students/policy/net/policy_net.h"
 #include "students/policy/play/player.h"
-#include "tests/support/test_data.h"
+#include "tests/support/golden_kit.h"
 
 namespace kibitz::policy {
 namespace {
 
-namespace fs = std::filesystem;
+using kibitz::testing::Compared;
 using kibitz::testing::GoldenPath;
+using kibitz::testing::PolicyModels;
 using kibitz::testing::ReadWhole;
 using torch::Tensor;
 using Json = nlohmann::json;
@@ -37,16 +37,6 @@ std::string Models(const std::string& name) { return GoldenPath("policy/models/"
 
 Tensor Array(const std::string& path) {
   return learn::FromFile(io::NpyFile::Open(path).AsTensor());
-}
-
-// Every folder of the kit that holds a model.
-std::vector<std::string> AllModels() {
-  std::vector<std::string> folders;
-  for (const auto& entry : fs::directory_iterator(Models(""))) {
-    if (fs::exists(entry.path() / "config.json")) folders.push_back(entry.path().string());
-  }
-  std::sort(folders.begin(), folders.end());
-  return folders;
 }
 
 std::vector<PackedPosition> Positions() {
@@ -80,8 +70,7 @@ double Difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max()
 
 TEST(GoldenPolicyNet, Logits) {
   const torch::NoGradGuard no_grad;
-  ASSERT_FALSE(AllModels().empty());
-  for (const std::string& folder : AllModels()) {
+  for (const std::string& folder : PolicyModels()) {
     const NetConfig config = ConfigOf(io::ReadModel(folder));
     const Tensor expected = Array(folder + "/logits.npy");
     for (const char* file : {"model.safetensors", "state_dict.pt"}) {
@@ -100,7 +89,7 @@ TEST(GoldenPolicyNet, Logits) {
 }
 
 TEST(GoldenPolicyNet, RuntimeWithoutTorch) {
-  for (const std::string& folder : AllModels()) {
+  for (const std::string& folder : PolicyModels()) {
     const Tensor expected = Array(folder + "/logits.npy");
     const std::vector<PackedPosition> positions = Positions();
     for (int threads : {1, 3}) {
@@ -189,42 +178,32 @@ void ExpectSteps(const std::string& folder, Form form, bool dense) {
 }
 
 TEST(GoldenPolicyNet, TrainingSteps) {
-  int models = 0;
-  for (const std::string& folder : AllModels()) {
-    if (!fs::exists(folder + "/training.json")) continue;
-    ++models;
+  for (const std::string& folder : PolicyModels("training.json")) {
     for (Form form : {Form::kPlain, Form::kFast}) {
       for (bool dense : {true, false}) ExpectSteps(folder, form, dense);
     }
   }
-  EXPECT_GT(models, 0);
 }
 
 // A checkpoint of the reference's own training: names carry "_orig_mod.".
 TEST(GoldenPolicyNet, CheckpointBundle) {
   const torch::NoGradGuard no_grad;
-  int bundles = 0;
-  for (const std::string& folder : AllModels()) {
+  for (const std::string& folder : PolicyModels("checkpoint_bundle.pt")) {
     const std::string path = folder + "/checkpoint_bundle.pt";
-    if (!fs::exists(path)) continue;
-    ++bundles;
     const NetConfig config = ConfigOf(io::ReadModel(path));
     const PolicyNet net = MakeNet(config);
     LoadWeightsInto(*net, path);
     EXPECT_LT(Difference(net->Logits(Inputs(config)), Array(folder + "/logits_after_4_steps.npy")),
               kTolerance);
   }
-  EXPECT_GT(bundles, 0);
 }
 
 // Probabilities over the legal moves, castling looked up as king takes rook.
 TEST(GoldenPolicyNet, LegalDistribution) {
   int positions = 0;
-  for (const std::string& folder : AllModels()) {
-    const std::string path = folder + "/legal_distribution.json";
-    if (!fs::exists(path)) continue;
+  for (const std::string& folder : PolicyModels("legal_distribution.json")) {
     Player player({.path = folder, .threads = 2});
-    for (const Json& item : Json::parse(ReadWhole(path))) {
+    for (const Json& item : Json::parse(ReadWhole(folder + "/legal_distribution.json"))) {
       const chess::Board board = *chess::ParseFen(item["fen"].get<std::string>());
       std::map<std::string, double> ours;
       for (const LikelyMove& move : player.Predict(board).moves) {
@@ -240,7 +219,7 @@ TEST(GoldenPolicyNet, LegalDistribution) {
       ++positions;
     }
   }
-  EXPECT_GT(positions, 0);
+  Compared(positions, "positions");
 }
 
 }  // namespace

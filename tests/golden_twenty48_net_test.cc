@@ -10,8 +10,8 @@
 #include "learn/weights.h"
 #include "students/twenty48/net/encoder.h"
 #include "students/twenty48/net/loss.h"
+#include "tests/support/golden_kit.h"
 #include "tests/support/test_data.h"
-#include "tests/support/twenty48_kit.h"
 
 namespace kibitz::twenty48 {
 namespace {

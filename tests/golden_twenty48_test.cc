@@ -18,8 +18,8 @@
 #include "students/twenty48/data/pack_writer.h"
 #include "students/twenty48/data/targets.h"
 #include "students/twenty48/play/model.h"
+#include "tests/support/golden_kit.h"
 #include "tests/support/test_data.h"
-#include "tests/support/twenty48_kit.h"
 
 namespace kibitz::twenty48 {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/atomic_file.h"
 #include "base/text.h"
+#include "tests/support/golden_kit.h"
 #include "tests/support/test_data.h"
-#include "tests/support/twenty48_kit.h"
 
 namespace kibitz {
 namespace {

@@ -12,8 +12,8 @@
 #include "games/twenty48/slide.h"
 #include "students/twenty48/data/augment.h"
 #include "students/twenty48/play/games.h"
+#include "tests/support/golden_kit.h"
 #include "tests/support/test_data.h"
-#include "tests/support/twenty48_kit.h"
 
 namespace kibitz::twenty48 {
 namespace {

@@ -1,6 +1,7 @@
-// The golden 2048 kit by folder and kind, so that another kit of the same form can take its place.
+// The golden kits by folder and kind, so that another kit of the same form can take their place.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,10 +31,30 @@ inline std::vector<std::string> Twenty48Models(const std::string& head_type = ""
   return folders;
 }
 
+// The folders of policy/models that hold a model and this file, in order of their names. Fails the
+// test when there are none.
+inline std::vector<std::string> PolicyModels(const std::string& file = "config.json") {
+  std::vector<std::string> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(GoldenPath("policy/models"))) {
+    const std::string folder = entry.path().string();
+    if (Exists(folder + "/config.json") && Exists(folder + "/" + file)) folders.push_back(folder);
+  }
+  std::sort(folders.begin(), folders.end());
+  EXPECT_FALSE(folders.empty()) << "policy/models has no folder with " << file;
+  return folders;
+}
+
 // Prints what a golden test compared; fails it when that was nothing.
 inline void Compared(int64_t count, const std::string& what) {
   EXPECT_GT(count, 0) << "no " << what << " in the kit";
   std::printf("[ compared ] %lld %s\n", static_cast<long long>(count), what.c_str());
+}
+
+// The same for rows of which some were passed over, as too close to call: fails the test when it
+// compared less than half of them.
+inline void Compared(int64_t count, int64_t rows, const std::string& what) {
+  Compared(count, fmt::format("of {} {}", rows, what));
+  EXPECT_GE(2 * count, rows) << "too few " << what << " were compared";
 }
 
 }  // namespace kibitz::testing
