@@ -109,19 +109,19 @@ class Learner {
   }
 
   double Step(const policy::Batch& batch) {
-    const policy::TargetBatch taught = policy::ToTensors(policy::Batch(batch));
+    const policy::TargetBatch targets = policy::ToTensors(policy::Batch(batch));
     if (plain_) {
       torchs_->zero_grad();
-      const torch::Tensor logits = net_->Logits(taught.inputs, policy::Form::kPlain);
+      const torch::Tensor logits = net_->Logits(targets.inputs, policy::Form::kPlain);
       const torch::Tensor loss =
-          policy::DenseSoftLoss(logits, policy::DenseLabels(taught, logits.size(1)));
+          policy::DenseSoftLoss(logits, policy::DenseLabels(targets, logits.size(1)));
       loss.backward();
       torch::nn::utils::clip_grad_norm_(net_->parameters(), 1);
       torchs_->step();
       return loss.item<double>();
     }
     ours_->ZeroGradients();
-    const torch::Tensor loss = policy::SoftLoss(net_->Logits(taught.inputs), taught);
+    const torch::Tensor loss = policy::SoftLoss(net_->Logits(targets.inputs), targets);
     loss.backward();
     learn::ClipGradients(net_->parameters(), 1);
     ours_->Step(kRate);

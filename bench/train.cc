@@ -153,10 +153,10 @@ Timed RunOnce(DecoderNet& net, const std::vector<Batch>& batches, bool packed) {
   Timed timed;
   const Timer timer;
   for (const Batch& batch : batches) {
-    const auto taught =
+    const auto result =
         packed ? PackedLoss(net, batch, {}) : PlainLoss(net, batch, {}, net->config.max_seq_len);
-    taught.loss.backward();
-    timed.loss += taught.metrics.total_loss.sum;
+    result.loss.backward();
+    timed.loss += result.metrics.total_loss.sum;
   }
   timed.seconds = timer.Seconds();
   timed.megabytes = memory.ExtraMegabytes();

@@ -197,9 +197,9 @@ void BenchTraining(Bench& bench, Encoder& net, const std::vector<Position>& posi
   const auto step = [&](twenty48::Form form, double& loss) {
     net->zero_grad();
     const twenty48::TargetRows rows = ToTensors(batch, target, binner);
-    const auto taught = LossOf(net->forward(rows.tokens, form), rows, target);
-    taught.total.backward();
-    loss = taught.total.item<double>();
+    const auto result = LossOf(net->forward(rows.tokens, form), rows, target);
+    result.total.backward();
+    loss = result.total.item<double>();
   };
   const Pair seconds = InTurns(
       bench.quick() ? 5 : 15, [&] { step(twenty48::Form::kFused, losses[0]); },

@@ -35,7 +35,7 @@ struct Prelude {
   std::string code;          // Declarations.
   std::string includes;      // #include lines of their own.
   bool definitions = false;  // The example defines functions and types: it stands in no function.
-  bool skipped = false;      // Prose, or an example that is known to be stale.
+  bool skipped = false;      // Prose.
 };
 
 // "[base/options.h] definitions" begins a section.
@@ -53,7 +53,7 @@ std::map<std::string, Prelude> ReadPreludes() {
       section = &preludes[name];
       section->line = number + 1;
       section->definitions = line.substr(close + 1) == " definitions";
-      section->skipped = line.substr(close + 1) == " prose" || line.substr(close + 1) == " stale";
+      section->skipped = line.substr(close + 1) == " prose";
     } else if (section != nullptr) {
       const bool include = line.starts_with("#include");
       (include ? section->includes : section->code) += line + "\n";

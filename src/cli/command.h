@@ -76,6 +76,8 @@ Command MakeCommand(CommandText text, int (*run)(const Options&, const Context&)
     Fields fields = FieldsOf(options);
     fields.AddAll(internal::CommonFields(common, text));
     const Context context = internal::Prepare(common, fields, words);
+    // Training options keep which keys of a section were set.
+    if constexpr (requires { NoteGiven(options, fields); }) NoteGiven(options, fields);
     return run(options, context);
   };
   command.text = std::move(text);

@@ -73,11 +73,11 @@ int RunGames(const GamesOptions& options, const Context& context) {
   if (play.temperature > 0 && options.teacher.session.multipv == 1) {
     LogWarn("--temperature has no effect with --multipv 1: there is only one move to draw");
   }
-  nlohmann::ordered_json settings = {{"command", "oracle games"},
-                                     {"options", oracles::FieldsOf(play).ToTree()},
-                                     {"openings", DescribeInputs(options.openings)},
-                                     {"teacher", first->OptionsJson()}};
-  if (second) settings["teacher2"] = second->OptionsJson();
+  nlohmann::ordered_json stored_options = {{"command", "oracle games"},
+                                           {"options", oracles::FieldsOf(play).ToTree()},
+                                           {"openings", DescribeInputs(options.openings)},
+                                           {"teacher", first->OptionsJson()}};
+  if (second) stored_options["teacher2"] = second->OptionsJson();
   SkipCounter skipped;
   const auto work = [&](const oracles::PartStore& parts) {
     const auto openings = oracles::ReadOpenings(options.openings, skipped);
@@ -89,7 +89,7 @@ int RunGames(const GamesOptions& options, const Context& context) {
     return RecordWork{asked, first->failures() + (second ? second->failures() : 0)};
   };
   return Run({.output = options.output,
-              .settings = settings,
+              .stored_options = stored_options,
               .work = work,
               .join = oracles::JoinGames,
               .unit = "games"},

@@ -38,11 +38,12 @@ int RunPgn(const PgnOptions& options, const Context& context) {
   if (HasTeacher(options.teacher)) teacher = OpenTeacher(options.teacher);
   if (records.ignore_notes && !teacher)
     throw Error::Usage("--ignore-notes needs --engine or --net");
-  nlohmann::ordered_json settings = {{"command", "oracle pgn"},
-                                     {"options", oracles::FieldsOf(records).ToTree()},
-                                     {"wdl_model", oracles::FieldsOf(records.wdl_model).ToTree()},
-                                     {"inputs", DescribeInputs(options.files)}};
-  if (teacher) settings["teacher"] = teacher->OptionsJson();
+  nlohmann::ordered_json stored_options = {
+      {"command", "oracle pgn"},
+      {"options", oracles::FieldsOf(records).ToTree()},
+      {"wdl_model", oracles::FieldsOf(records.wdl_model).ToTree()},
+      {"inputs", DescribeInputs(options.files)}};
+  if (teacher) stored_options["teacher"] = teacher->OptionsJson();
   SkipCounter skipped;
   const auto work = [&](const oracles::PartStore& parts) {
     Progress progress("games", 0);
@@ -61,9 +62,12 @@ int RunPgn(const PgnOptions& options, const Context& context) {
     }
     return joined;
   };
-  return Run(
-      {.output = options.output, .settings = settings, .work = work, .join = join, .unit = "games"},
-      skipped, context);
+  return Run({.output = options.output,
+              .stored_options = stored_options,
+              .work = work,
+              .join = join,
+              .unit = "games"},
+             skipped, context);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ Json DescribeInputs(const std::vector<std::string>& paths) {
 }
 
 int Run(const RecordRun& run, const SkipCounter& skipped, const Context& context) {
-  oracles::PartStore parts(run.output.out, run.settings, run.output.fresh);
+  oracles::PartStore parts(run.output.out, run.stored_options, run.output.fresh);
   if (parts.finished()) {
     Json report = parts.summary();
     report["kept"] = true;
@@ -117,11 +117,11 @@ Fields FieldsOf(PositionInput& input) {
 
 int Run(const PositionRun& run, const Context& context) {
   oracles::Sampling sampling = run.input.sampling;
-  const Json settings = {{"command", run.command},
-                         {"options", oracles::FieldsOf(sampling).ToTree()},
-                         {"part_positions", run.input.part_positions},
-                         {"inputs", DescribeInputs(run.input.files)},
-                         {"teacher", run.teachers}};
+  const Json stored_options = {{"command", run.command},
+                               {"options", oracles::FieldsOf(sampling).ToTree()},
+                               {"part_positions", run.input.part_positions},
+                               {"inputs", DescribeInputs(run.input.files)},
+                               {"teacher", run.teachers}};
   SkipCounter skipped;
   const auto work = [&](const oracles::PartStore& parts) {
     const auto positions = oracles::SamplePositions(run.input.files, sampling, skipped);
@@ -131,7 +131,7 @@ int Run(const PositionRun& run, const Context& context) {
     return done;
   };
   return Run({.output = run.output,
-              .settings = settings,
+              .stored_options = stored_options,
               .work = work,
               .join = run.join,
               .unit = "positions"},

@@ -32,7 +32,7 @@ struct RecordWork {
 
 struct RecordRun {
   RecordOutput output;
-  nlohmann::ordered_json settings;  // Everything the rows depend on.
+  nlohmann::ordered_json stored_options;  // Everything the rows depend on.
   std::function<RecordWork(const oracles::PartStore&)> work;
   std::function<oracles::Joined(const oracles::PartStore&)> join;
   std::string unit;  // "games", "positions".

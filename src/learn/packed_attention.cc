@@ -84,14 +84,14 @@ void CopyRow(const float* from, const Sizes& sizes, float* to) {
   std::fill(to + sizes.head_width, to + sizes.padded, 0.0F);
 }
 
-enum class Turn { kForth, kBack };
+enum class Direction { kForward, kBackward };  // Backward rotates by the opposite angle.
 
 // The same rotated by the angles of its position, and scaled. Leaves the padding alone.
 void RotateRow(const float* from, const Angles& angles, int64_t position, const Sizes& sizes,
-               float scale, Turn turn, float* to) {
+               float scale, Direction direction, float* to) {
   const float* cosine = angles.cosine + position * sizes.head_width;
   const float* sine = angles.sine + position * sizes.head_width;
-  const float sine_scale = turn == Turn::kForth ? scale : -scale;
+  const float sine_scale = direction == Direction::kForward ? scale : -scale;
   int64_t i = 0;
   for (; i + kLanes <= sizes.head_width; i += kLanes) {
     const Lanes x = Load(from + i);
@@ -232,7 +232,7 @@ struct Job {
     for (int64_t i = 0; i < run.k_count; ++i) {
       float* row = to + i * sizes.padded;
       std::fill(row + sizes.head_width, row + sizes.padded, 0.0F);
-      RotateRow(Columns(from, run.k_begin + i), angles, i, sizes, 1, Turn::kForth, row);
+      RotateRow(Columns(from, run.k_begin + i), angles, i, sizes, 1, Direction::kForward, row);
     }
   }
   void LoadValues(const float* from, float* to) const {
@@ -247,7 +247,7 @@ struct Job {
       std::fill(row + sizes.head_width, row + sizes.padded, 0.0F);
       const auto out_row = static_cast<size_t>(queries.out_begin + first + i);
       RotateRow(Columns(from, queries.q_begin + first + i), angles, plan.position[out_row], sizes,
-                sizes.scale, Turn::kForth, row);
+                sizes.scale, Direction::kForward, row);
     }
   }
 };
@@ -328,69 +328,101 @@ void ScoreGradients(const QueryBlock& block, const float* weights, int64_t strid
   }
 }
 
-void AttendBackward(const Job& job, const BackwardData& data) {
-  Scratch scratch;
+// What backward holds of one head of one key run. Keys are padded to whole panels.
+struct BackwardRoom {
+  float* key_rows;      // (keys, padded)
+  float* key_panels;    // The same as panels.
+  float* value_panels;  // (keys, padded) as panels.
+  float* dkeys;         // (keys, padded)
+  float* dvalues;       // The same.
+  float* queries;       // (kQueryRows, padded)
+  float* dqueries;      // The same.
+  float* dmixed;        // The same: gradient of the mixed values.
+  float* weights;       // (kQueryRows, stride)
+  float* gradients;     // The same: of the weights, then of the scores.
+
+  BackwardRoom(const Job& job, const BackwardData& data, Scratch& scratch) {
+    const int64_t size = RoundUp(job.run.k_count, kTileColumns) * job.sizes.padded;
+    const int64_t block = kQueryRows * job.sizes.padded;
+    key_rows = scratch.TakeZeros(size);
+    key_panels = scratch.Take(size);
+    value_panels = scratch.Take(size);
+    dkeys = scratch.TakeZeros(size);
+    dvalues = scratch.TakeZeros(size);
+    queries = scratch.Take(block);
+    dqueries = scratch.Take(block);
+    dmixed = scratch.Take(block);
+    weights = scratch.Take(kQueryRows * job.stride);
+    gradients = scratch.Take(kQueryRows * job.stride);
+    job.LoadKeys(data.k, key_rows);
+    MakePanels(key_rows, job.run.k_count, job.sizes, key_panels);
+    float* values = scratch.Take(size);
+    job.LoadValues(data.v, values);
+    MakePanels(values, job.run.k_count, job.sizes, value_panels);
+  }
+};
+
+// The weights of a block's queries again, from their scores and the sums that forward kept.
+// Queries of a later tile see more keys: AddTransposed reads zeros behind a row's own.
+void RecomputeWeights(const Job& job, const BackwardData& data, const QueryBlock& block,
+                      int64_t out_row, const BackwardRoom& room) {
+  MultiplyByPanels(block, room.queries, room.key_panels, job.sizes, room.weights, job.stride);
+  const int64_t behind = block.Keys(block.rows - 1) + kTileRows;
+  for (int64_t i = 0; i < block.rows; ++i) {
+    const int64_t own = block.Keys(i / kTileRows * kTileRows);
+    float* weight = room.weights + i * job.stride;
+    float* gradient = room.gradients + i * job.stride;
+    Exponentiate(weight, block.seen[i], own, data.log_sums[out_row + i]);
+    std::fill(weight + own, weight + behind, 0.0F);
+    std::fill(gradient + own, gradient + behind, 0.0F);
+  }
+}
+
+// One block of queries: adds to dkeys, dvalues and dq.
+void BlockBackward(const Job& job, const BackwardData& data, const QueryRun& asked, int64_t first,
+                   const BackwardRoom& room) {
   const Sizes& sizes = job.sizes;
   const int64_t count = job.run.k_count;
-  const int64_t keys = RoundUp(count, kTileColumns);
-  float* key_rows = scratch.TakeZeros(keys * sizes.padded);
-  float* key_panels = scratch.Take(keys * sizes.padded);
-  float* values = scratch.Take(keys * sizes.padded);
-  float* value_panels = scratch.Take(keys * sizes.padded);
-  float* dkeys = scratch.TakeZeros(keys * sizes.padded);
-  float* dvalues = scratch.TakeZeros(keys * sizes.padded);
-  float* queries = scratch.Take(kQueryRows * sizes.padded);
-  float* dqueries = scratch.Take(kQueryRows * sizes.padded);
-  float* dmixed = scratch.Take(kQueryRows * sizes.padded);
-  float* weights = scratch.Take(kQueryRows * job.stride);
-  float* gradients = scratch.Take(kQueryRows * job.stride);
-  job.LoadKeys(data.k, key_rows);
-  MakePanels(key_rows, count, sizes, key_panels);
-  job.LoadValues(data.v, values);
-  MakePanels(values, count, sizes, value_panels);
+  const QueryBlock block = job.BlockAt(asked, first);
+  const int64_t out_row = asked.out_begin + first;
+  job.LoadQueries(data.q, asked, first, block.rows, room.queries);
+  float row_sums[kQueryRows];
+  for (int64_t i = 0; i < block.rows; ++i) {
+    const float* dout = job.Columns(data.dout, out_row + i);
+    const float* out = job.Columns(data.out, out_row + i);
+    CopyRow(dout, sizes, room.dmixed + i * sizes.padded);
+    row_sums[i] = 0;
+    for (int64_t e = 0; e < sizes.head_width; ++e) row_sums[i] += dout[e] * out[e];
+  }
+  RecomputeWeights(job, data, block, out_row, room);
+  MultiplyByPanels(block, room.dmixed, room.value_panels, sizes, room.gradients, job.stride);
+  AddTransposed(block, room.weights, job.stride, room.dmixed, sizes, count, room.dvalues);
+  ScoreGradients(block, room.weights, job.stride, row_sums, room.gradients);
+  AddTransposed(block, room.gradients, job.stride, room.queries, sizes, count, room.dkeys);
+  MixValues(block, room.gradients, job.stride, room.key_rows, sizes, room.dqueries);
+  for (int64_t i = 0; i < block.rows; ++i) {
+    float* rotated = room.dmixed;  // Free by now: one row of it.
+    RotateRow(room.dqueries + i * sizes.padded, job.angles,
+              job.plan.position[static_cast<size_t>(out_row + i)], sizes, sizes.scale,
+              Direction::kBackward, rotated);
+    float* to = job.Columns(data.dq, asked.q_begin + first + i);
+    for (int64_t e = 0; e < sizes.head_width; ++e) to[e] += rotated[e];
+  }
+}
+
+void AttendBackward(const Job& job, const BackwardData& data) {
+  Scratch scratch;
+  const BackwardRoom room(job, data, scratch);
   for (const QueryRun& asked : job.run.queries) {
     for (int64_t first = 0; first < asked.count; first += kQueryRows) {
-      const QueryBlock block = job.BlockAt(asked, first);
-      const int64_t out_row = asked.out_begin + first;
-      job.LoadQueries(data.q, asked, first, block.rows, queries);
-      float row_sums[kQueryRows];
-      for (int64_t i = 0; i < block.rows; ++i) {
-        const float* dout = job.Columns(data.dout, out_row + i);
-        const float* out = job.Columns(data.out, out_row + i);
-        CopyRow(dout, sizes, dmixed + i * sizes.padded);
-        row_sums[i] = 0;
-        for (int64_t e = 0; e < sizes.head_width; ++e) row_sums[i] += dout[e] * out[e];
-      }
-      MultiplyByPanels(block, queries, key_panels, sizes, weights, job.stride);
-      // Queries of a later tile see more keys: what AddTransposed reads behind a row's own is 0.
-      const int64_t behind = block.Keys(block.rows - 1) + kTileRows;
-      for (int64_t i = 0; i < block.rows; ++i) {
-        const int64_t own = block.Keys(i / kTileRows * kTileRows);
-        float* weight = weights + i * job.stride;
-        float* gradient = gradients + i * job.stride;
-        Exponentiate(weight, block.seen[i], own, data.log_sums[out_row + i]);
-        std::fill(weight + own, weight + behind, 0.0F);
-        std::fill(gradient + own, gradient + behind, 0.0F);
-      }
-      MultiplyByPanels(block, dmixed, value_panels, sizes, gradients, job.stride);
-      AddTransposed(block, weights, job.stride, dmixed, sizes, count, dvalues);
-      ScoreGradients(block, weights, job.stride, row_sums, gradients);
-      AddTransposed(block, gradients, job.stride, queries, sizes, count, dkeys);
-      MixValues(block, gradients, job.stride, key_rows, sizes, dqueries);
-      for (int64_t i = 0; i < block.rows; ++i) {
-        float* rotated = dmixed;  // Free by now: one row of it.
-        RotateRow(dqueries + i * sizes.padded, job.angles,
-                  job.plan.position[static_cast<size_t>(out_row + i)], sizes, sizes.scale,
-                  Turn::kBack, rotated);
-        float* to = job.Columns(data.dq, asked.q_begin + first + i);
-        for (int64_t e = 0; e < sizes.head_width; ++e) to[e] += rotated[e];
-      }
+      BlockBackward(job, data, asked, first, room);
     }
   }
-  for (int64_t i = 0; i < count; ++i) {
-    RotateRow(dkeys + i * sizes.padded, job.angles, i, sizes, 1, Turn::kBack,
+  const Sizes& sizes = job.sizes;
+  for (int64_t i = 0; i < job.run.k_count; ++i) {
+    RotateRow(room.dkeys + i * sizes.padded, job.angles, i, sizes, 1, Direction::kBackward,
               job.Columns(data.dk, job.run.k_begin + i));
-    std::copy_n(dvalues + i * sizes.padded, sizes.head_width,
+    std::copy_n(room.dvalues + i * sizes.padded, sizes.head_width,
                 job.Columns(data.dv, job.run.k_begin + i));
   }
 }

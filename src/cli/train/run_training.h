@@ -1,6 +1,9 @@
 // What all training commands share: the run itself and the report of what it did.
 //
-//   return RunTraining(trainee, options, context);
+//   int Run(const policy::TrainOptions& options, const Context& context) {
+//     policy::PolicyTrainee trainee(options);
+//     return RunTraining(trainee, trainee.options(), context);
+//   }
 #pragma once
 
 #include "cli/command.h"

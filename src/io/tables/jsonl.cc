@@ -123,7 +123,7 @@ std::string_view NameOf(JsonKind kind) {
     case JsonKind::kBool:
       return "true or false";
     case JsonKind::kInt:
-      return "an integer";
+      return "a whole number";
     case JsonKind::kDouble:
       return "a number";
     case JsonKind::kString:
@@ -289,7 +289,7 @@ bool JsonValue::Bool() const {
 int64_t JsonValue::Int() const {
   int64_t value = 0;
   if (IsMissing(place_) || FromPlace<element>(place_).get(value) != simdjson::SUCCESS) {
-    ThrowUnlike("a 64-bit integer");
+    ThrowUnlike("a whole number of 64 bits");
   }
   return value;
 }

@@ -130,11 +130,11 @@ TEST(Jsonl, TellsWhatDoesNotFit) {
   const JsonValue root = lines.Next()->root();
   const std::string place = "a.jsonl, line 2: ";
   EXPECT_EQ(MessageOf([&] { root["a"].Int(); }),
-            place + "\"a\": found a string, expected a 64-bit integer");
+            place + "\"a\": found a string, expected a whole number of 64 bits");
   EXPECT_EQ(MessageOf([&] { root["big"].Int(); }),
-            place + "\"big\": found a number, expected a 64-bit integer");
+            place + "\"big\": found a number, expected a whole number of 64 bits");
   EXPECT_EQ(MessageOf([&] { root["b"].Int(); }),
-            place + "\"b\": found a number, expected a 64-bit integer");
+            place + "\"b\": found a number, expected a whole number of 64 bits");
   EXPECT_EQ(MessageOf([&] { root["b"].OptionalString(); }),
             place + "\"b\": found a number, expected a string");
   EXPECT_EQ(MessageOf([&] { root["a"].Double(); }),

@@ -109,7 +109,7 @@ bool SqliteStatement::IsNull(int column) const {
 int64_t SqliteStatement::Int(int column) const {
   CHECK(column >= 0 && column < columns());
   const int type = sqlite3_column_type(statement_.get(), column);
-  CheckCell(column, type == SQLITE_INTEGER, "an integer");
+  CheckCell(column, type == SQLITE_INTEGER, "a whole number");
   return sqlite3_column_int64(statement_.get(), column);
 }
 

@@ -106,7 +106,7 @@ TEST(Sqlite, ErrorsNameFileAndSql) {
   SqliteStatement rows = db.Prepare("SELECT a FROM t");
   ASSERT_TRUE(rows.Step());
   EXPECT_EQ(MessageOf([&] { rows.Int(0); }),
-            path + ": column a holds 'word', expected an integer, in 'SELECT a FROM t'");
+            path + ": column a holds 'word', expected a whole number, in 'SELECT a FROM t'");
   ASSERT_TRUE(rows.Step());
   EXPECT_EQ(MessageOf([&] { rows.Double(0); }),
             path + ": column a holds NULL, expected a number, in 'SELECT a FROM t'");

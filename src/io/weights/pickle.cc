@@ -238,7 +238,7 @@ class Machine {
         return true;
       case kLong4: {
         const auto size = Number<int32_t>();
-        if (size < 0) Fail(fmt::format("found an integer of {} bytes", size));
+        if (size < 0) Fail(fmt::format("found a whole number of {} bytes", size));
         PushLong(TakeText(static_cast<uint64_t>(size)));
         return true;
       }

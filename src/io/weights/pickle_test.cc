@@ -216,7 +216,7 @@ TEST(Pickle, RefusesBrokenStreams) {
   ExpectError("(N", "ends with 1 values");
   ExpectError("X\xff\xff\xff\xff", "expected 4294967295");
   ExpectError("\x8d\xff\xff\xff\xff\xff\xff\xff\xff", "expected 18446744073709551615");
-  ExpectError("\x8b\xff\xff\xff\xff", "an integer of -1 bytes");
+  ExpectError("\x8b\xff\xff\xff\xff", "a whole number of -1 bytes");
   ExpectError("T\xff\xff\xff\xff", "a text of -1 bytes");
   ExpectError("\x95\xff\xff\xff\xff\xff\xff\xff\xff", "found a frame of 18446744073709551615");
   ExpectError(Text("\xff"), "is not UTF-8");

@@ -373,7 +373,7 @@ TEST(Value, SaysWhatItIsWhenAskedForAnother) {
   try {
     value.AsInt();
   } catch (const Error& error) {
-    EXPECT_EQ(error.message(), "found 'text', expected an integer");
+    EXPECT_EQ(error.message(), "found 'text', expected a whole number");
   }
 }
 

@@ -124,7 +124,7 @@ Value Value::Of(io::Opaque opaque) {
 
 bool Value::AsBool() const { return Expect<bool>(Is(Kind::kBool), "a bool"); }
 
-int64_t Value::AsInt() const { return Expect<int64_t>(Is(Kind::kInt), "an integer"); }
+int64_t Value::AsInt() const { return Expect<int64_t>(Is(Kind::kInt), "a whole number"); }
 
 double Value::AsDouble() const {
   if (Is(Kind::kInt)) return static_cast<double>(AsInt());

@@ -44,7 +44,7 @@ class Table {
  public:
   Table(const PartStore& parts, const std::vector<io::ColumnSpec>& columns)
       : columns_(columns),
-        writer_(parts.out(), columns, {.metadata = {{"kibitz", parts.settings().dump()}}}) {}
+        writer_(parts.out(), columns, {.metadata = {{"kibitz", parts.options().dump()}}}) {}
 
   // Fields of the object that are columns; missing ones stay null.
   void Set(JsonValue object) {

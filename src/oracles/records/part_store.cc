@@ -33,8 +33,8 @@ std::vector<std::string> PartsIn(const std::string& folder) {
 
 }  // namespace
 
-PartStore::PartStore(std::string out, Json settings, bool fresh)
-    : out_(std::move(out)), folder_(out_ + ".parts"), settings_(std::move(settings)) {
+PartStore::PartStore(std::string out, Json options, bool fresh)
+    : out_(std::move(out)), folder_(out_ + ".parts"), options_(std::move(options)) {
   if (fresh) {
     fs::remove_all(folder_);
     fs::remove(out_ + ".json");
@@ -52,7 +52,7 @@ bool PartStore::LookAtOutput() {
       throw Error("{}: does not say how {} was made; remove it or choose another --out", note,
                   out_);
     }
-    CheckSettings(config.tree["settings"], note);
+    CheckOptions(config.tree["settings"], note);
     if (!fs::exists(out_)) return false;
     if (config.tree.contains("summary")) summary_ = config.tree["summary"];
     return true;
@@ -69,19 +69,19 @@ bool PartStore::LookAtOutput() {
 void PartStore::OpenFolder() {
   const std::string note = folder_ + "/settings.json";
   if (fs::exists(note)) {
-    CheckSettings(LoadConfig(note).tree, note);
+    CheckOptions(LoadConfig(note).tree, note);
   } else {
     fs::create_directories(folder_);
     if (!PartsIn(folder_).empty()) {
       throw Error("{}: parts without a settings.json; remove the folder or give --fresh", folder_);
     }
-    WriteFileAtomically(note, settings_.dump(2) + "\n");
+    WriteFileAtomically(note, options_.dump(2) + "\n");
   }
   kept_ = static_cast<int64_t>(PartsIn(folder_).size());
 }
 
-void PartStore::CheckSettings(const Json& found, const std::string& place) const {
-  const std::string difference = io::SettingsDifference(found, settings_);
+void PartStore::CheckOptions(const Json& found, const std::string& place) const {
+  const std::string difference = io::SettingsDifference(found, options_);
   if (difference.empty()) return;
   throw Error(
       "{}: made with other options: {}; give the same options to resume, another --out, or --fresh "
@@ -114,7 +114,7 @@ void PartStore::ForEachUnit(const std::function<void(const io::JsonLine&)>& use)
 
 void PartStore::Finish(const Json& summary) {
   summary_ = summary;
-  const Json note = {{"settings", settings_}, {"summary", summary}};
+  const Json note = {{"settings", options_}, {"summary", summary}};
   WriteFileAtomically(out_ + ".json", note.dump(2) + "\n");
   fs::remove_all(folder_);
   finished_ = true;

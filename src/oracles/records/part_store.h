@@ -2,7 +2,7 @@
 // is complete, a folder OUT.parts holds settings.json and a file of JSON lines for each finished
 // part. OUT.json says how a complete OUT was made.
 //
-//   PartStore store(out, settings);
+//   PartStore store(out, options);
 //   if (store.finished()) return;
 //   for (int64_t part = 0; part < parts; ++part) {
 //     if (!store.Has(part)) store.Write(part, Work(part));
@@ -30,14 +30,14 @@ class PartStore {
 
   // Throws Error where OUT or its parts were made with other options or by another program; `fresh`
   // removes them instead.
-  PartStore(std::string out, Json settings, bool fresh = false);
+  PartStore(std::string out, Json options, bool fresh = false);
 
   // OUT is complete and of these options.
   bool finished() const { return finished_; }
   // As given to Finish.
   const Json& summary() const { return summary_; }
   const std::string& out() const { return out_; }
-  const Json& settings() const { return settings_; }
+  const Json& options() const { return options_; }
 
   bool Has(int64_t part) const;
   // May be called from several threads for different parts.
@@ -53,13 +53,13 @@ class PartStore {
 
  private:
   std::string PathOf(int64_t part) const;
-  void CheckSettings(const Json& found, const std::string& place) const;
+  void CheckOptions(const Json& found, const std::string& place) const;
   bool LookAtOutput();
   void OpenFolder();
 
   std::string out_;
   std::string folder_;
-  Json settings_;
+  Json options_;
   Json summary_;
   bool finished_ = false;
   int64_t kept_ = 0;

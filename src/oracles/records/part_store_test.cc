@@ -22,22 +22,22 @@ std::string UnitsIn(const PartStore& store) {
 
 TEST(PartStoreTest, KeepsPartsInOrderOverRuns) {
   const testing::TempFolder folder;
-  const Json settings = {{"nodes", 5}};
+  const Json options = {{"nodes", 5}};
   {
-    const PartStore store(folder.File("a"), settings);
+    const PartStore store(folder.File("a"), options);
     store.Write(11, std::vector<Json>{3});
     store.Write(2, std::vector<Json>{1, 2});
     EXPECT_FALSE(store.Has(0));
   }
-  PartStore store(folder.File("a"), settings);
+  PartStore store(folder.File("a"), options);
   EXPECT_EQ(store.kept(), 2);
   EXPECT_TRUE(store.Has(2));
   EXPECT_EQ(UnitsIn(store), "123");
   WriteFileAtomically(folder.File("a"), "x");  // Killed before it could say so.
-  EXPECT_FALSE(PartStore(folder.File("a"), settings).finished());
+  EXPECT_FALSE(PartStore(folder.File("a"), options).finished());
   store.Finish({{"rows", 3}});
   EXPECT_FALSE(testing::Exists(folder.File("a.parts")));
-  const PartStore again(folder.File("a"), settings);
+  const PartStore again(folder.File("a"), options);
   EXPECT_TRUE(again.finished());
   EXPECT_EQ(again.summary()["rows"], 3);
 }
@@ -45,8 +45,8 @@ TEST(PartStoreTest, KeepsPartsInOrderOverRuns) {
 TEST(PartStoreTest, RefusesWhatOthersHaveMade) {
   const testing::TempFolder folder;
   PartStore(folder.File("a"), {{"teacher", {{"nodes", 5}}}}).Write(0, std::vector<Json>{1});
-  const auto open = [&](const Json& settings, bool fresh = false) {
-    return MessageOf([&] { PartStore(folder.File("a"), settings, fresh); });
+  const auto open = [&](const Json& options, bool fresh = false) {
+    return MessageOf([&] { PartStore(folder.File("a"), options, fresh); });
   };
   EXPECT_THAT(open({{"teacher", {{"nodes", 6}}}}),
               AllOf(HasSubstr("/teacher/nodes is '5' there and '6' now"), HasSubstr("--fresh")));

@@ -262,7 +262,8 @@ Fields FieldsOf(PlayOptions& options) {
                          "0: never",
                          kAgreedPlies),
              {.min = 0, .max = 1});
-  fields.Add("draw_chance", options.draw_chance, "the same for the draw probability",
+  fields.Add("draw_chance", options.draw_chance,
+             "adjudicate a draw when its probability was at least this for 8 plies; 0: never",
              {.min = 0, .max = 1});
   fields.Add("part_games", options.part_games, "games of a part, the unit of resuming", {.min = 1});
   return fields;

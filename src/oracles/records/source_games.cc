@@ -36,20 +36,12 @@ std::optional<Board> ReadFen(const std::string& fen, const std::string& place, S
                              const chess::FenReading& reading = {}) {
   const Result<Board> board = chess::ParseFen(fen, reading);
   if (board) return *board;
-  const bool chess960 = chess::ParseFen(fen, {.chess960 = true}).operator bool();
+  chess::FenReading as_chess960 = reading;
+  as_chess960.chess960 = true;
+  const bool chess960 = chess::ParseFen(fen, as_chess960).operator bool();
   skipped.AddAndWarn(chess960 ? kChess960Reason : "bad FEN",
                      {.file = place, .detail = board.reason()});
   return std::nullopt;
-}
-
-// The FEN at the start of a line of FEN or EPD, with counters only where both are numbers.
-std::string FenOf(std::string_view line) {
-  const auto words = SplitWords(line.substr(0, line.find(';')));
-  const auto number = [&](size_t i) { return i < words.size() && ParseUnsigned(words[i]); };
-  const size_t count = std::min(words.size(), number(4) && number(5) ? size_t{6} : size_t{4});
-  std::string fen;
-  for (size_t i = 0; i < count; ++i) fen += fmt::format("{}{}", i > 0 ? " " : "", words[i]);
-  return fen;
 }
 
 std::string ReadAll(const std::string& path) {
@@ -71,7 +63,7 @@ bool ForEachLine(const std::string& path, SkipCounter& skipped, const UseGame& u
     line = Trim(line);
     if (line.empty() || line.starts_with('#')) continue;
     SourceGame game{.place = fmt::format("{}:{}", path, number), .game = {}};
-    const auto board = ReadFen(FenOf(line), game.place, skipped);
+    const auto board = ReadFen(std::string(line), game.place, skipped, {.epd_operations = true});
     if (!board) continue;
     game.game.start = *board;
     if (!use(game)) return false;

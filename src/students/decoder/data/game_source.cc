@@ -39,12 +39,11 @@ const std::vector<TableColumn>& GameColumns() {
   return columns;
 }
 
-PlyCells CellsAt(const Table& table, const io::Chunk& chunk, size_t row) {
+PlyCells PlyCellsAt(const Table& table, const io::Chunk& chunk, size_t row) {
   return {.fen = table.Text(chunk, kFen, row).value_or(""),
           .played_move = table.Text(chunk, kPlayed, row).value_or(""),
           .best_move = table.Text(chunk, kBest, row).value_or(""),
-          .wdl = {table.Double(chunk, kWin, row), table.Double(chunk, kDraw, row),
-                  table.Double(chunk, kLoss, row)},
+          .wdl = WdlAt(table, chunk, kWin, row),
           .played_q = table.Double(chunk, kPlayedQ, row),
           .played_d = table.Double(chunk, kPlayedD, row)};
 }
@@ -157,7 +156,7 @@ class GameSource : public Source {
     PlyReader plies(info.path);
     bool usable = false;
     ForEachRow(file, 0, [&](int64_t row, const io::Chunk& chunk, size_t i) {
-      usable = plies.Read(CellsAt(tables_[file], chunk, i), row, skipped).has_value();
+      usable = plies.Read(PlyCellsAt(tables_[file], chunk, i), row, skipped).has_value();
       return !usable;
     });
     if (!usable) {
@@ -236,7 +235,7 @@ class GameSource : public Source {
         current = id;
       }
       game.push_back({table.Int(chunk, kPly, i).value_or(row), row,
-                      plies.Read(CellsAt(table, chunk, i), row, skipped)});
+                      plies.Read(PlyCellsAt(table, chunk, i), row, skipped)});
       return true;
     });
     if (!game.empty()) unit.Add(game, path, skipped);
@@ -253,7 +252,7 @@ class GameSource : public Source {
       const size_t number = numbers.emplace(id, games.size()).first->second;
       if (number == games.size()) games.emplace_back();
       games[number].push_back({table.Int(chunk, kPly, i).value_or(row), row,
-                               plies.Read(CellsAt(table, chunk, i), row, skipped)});
+                               plies.Read(PlyCellsAt(table, chunk, i), row, skipped)});
       return true;
     });
     for (std::vector<GameRow>& game : games) unit.Add(game, path, skipped);

@@ -25,12 +25,11 @@ const std::vector<TableColumn>& SearchColumns() {
   return columns;
 }
 
-SearchCells CellsAt(const Table& table, const io::Chunk& chunk, size_t row) {
+SearchCells SearchCellsAt(const Table& table, const io::Chunk& chunk, size_t row) {
   return {.fen = table.Text(chunk, kFen, row).value_or(""),
           .variations = table.Text(chunk, kVariations, row).value_or(""),
           .mcts_action = table.Text(chunk, kAction, row).value_or(""),
-          .wdl = {table.Double(chunk, kWin, row), table.Double(chunk, kDraw, row),
-                  table.Double(chunk, kLoss, row)}};
+          .wdl = WdlAt(table, chunk, kWin, row)};
 }
 
 // Calls use(row, search) for the rows of a row group until it returns false; a row that cannot be
@@ -44,7 +43,7 @@ void ForEachSearch(const io::ParquetReader& reader, const Table& table, io::RowG
   io::ParquetScan scan = table.Scan(reader, {group});
   while (const io::Chunk* chunk = scan.Next()) {
     for (size_t i = 0; i < chunk->rows; ++i, ++row) {
-      if (!use(row, searches.Read(CellsAt(table, *chunk, i), row, skipped))) return;
+      if (!use(row, searches.Read(SearchCellsAt(table, *chunk, i), row, skipped))) return;
     }
   }
 }
@@ -161,7 +160,7 @@ SearchRow ReadSearch(const std::string& path, uint64_t row) {
   uint64_t first = info.row_groups[group].first_row;
   while (const io::Chunk* chunk = scan.Next()) {
     if (row < first + chunk->rows) {
-      result = searches.Read(CellsAt(table, *chunk, static_cast<size_t>(row - first)),
+      result = searches.Read(SearchCellsAt(table, *chunk, static_cast<size_t>(row - first)),
                              static_cast<int64_t>(row), row_skipped);
       break;
     }

@@ -57,4 +57,10 @@ std::optional<double> Table::Double(const io::Chunk& chunk, size_t column, size_
   return chunk.columns[*places_[column]].doubles[row];
 }
 
+WdlCells WdlAt(const Table& table, const io::Chunk& chunk, size_t win, size_t row) {
+  return {.win = table.Double(chunk, win, row),
+          .draw = table.Double(chunk, win + 1, row),
+          .loss = table.Double(chunk, win + 2, row)};
+}
+
 }  // namespace kibitz::decoder

@@ -9,6 +9,7 @@
 
 #include "base/skip_counter.h"
 #include "io/tables/parquet.h"
+#include "students/decoder/data/records.h"
 
 namespace kibitz::decoder {
 
@@ -40,5 +41,8 @@ class Table {
   std::vector<io::ColumnSpec> specs_;          // Those the file has.
   std::vector<std::optional<size_t>> places_;  // Where each column asked for lies among them.
 };
+
+// The columns win, draw and loss, which stand in this order from `win` on.
+WdlCells WdlAt(const Table& table, const io::Chunk& chunk, size_t win, size_t row);
 
 }  // namespace kibitz::decoder

@@ -81,12 +81,12 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
       LayerRoom room(tensors.weight.size(1), tensors.weight.size(0));
       LayerShare share = sums.Share(index);
       ForEachPieceOf(index, boards, [&](int64_t begin, int64_t count) {
-        layer.Back(count,
-                   {.x = At(x, begin),
-                    .sums = SumsAt(saved[2], begin),
-                    .z = At(saved[1], begin),
-                    .dy = At(dy, begin)},
-                   nullptr, share, room);
+        layer.Backward(count,
+                       {.x = At(x, begin),
+                        .sums = SumsAt(saved[2], begin),
+                        .z = At(saved[1], begin),
+                        .dy = At(dy, begin)},
+                       nullptr, share, room);
       });
     });
     const LayerTensors total = sums.Total(tensors);
@@ -154,8 +154,8 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     const int64_t shares = SharesOf(saved[kX].size(0));
     LayerGradients first_sums(first, shares);
     LayerGradients second_sums(second, shares);
-    variable_list results = {
-        BlockBack(saved, gradients[0].contiguous(), {first, first_sums}, {second, second_sums})};
+    variable_list results = {BlockBackward(saved, gradients[0].contiguous(), {first, first_sums},
+                                           {second, second_sums})};
     Append(first_sums.Total(first), results);
     Append(second_sums.Total(second), results);
     results.emplace_back();  // epsilon
@@ -168,16 +168,16 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     LayerGradients& sums;
   };
 
-  static Tensor BlockBack(const variable_list& saved, const Tensor& dy, const Half& first_half,
-                          const Half& second_half) {
+  static Tensor BlockBackward(const variable_list& saved, const Tensor& dy, const Half& first_half,
+                              const Half& second_half) {
     const Tensor& x = saved[kX];
     const int64_t boards = x.size(0);
     const int64_t size = x.stride(0);
     const int64_t channels = first_half.tensors.weight.size(0);
     BoardLayer first(first_half.tensors);
     BoardLayer second(second_half.tensors);
-    first.PrepareBack();
-    second.PrepareBack();
+    first.PrepareBackward();
+    second.PrepareBackward();
     const Tensor dx = torch::empty_like(x);
     learn::ForEachTask(SharesOf(boards), [&](int64_t index) {
       LayerRoom room(channels, channels);
@@ -187,19 +187,19 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
       const Tensor dinner = torch::empty_like(inner);
       ForEachPieceOf(index, boards, [&](int64_t begin, int64_t count) {
         nn::ApplyGelu(At(saved[kZ1], begin), count * size, At(inner, 0), false);
-        second.Back(count,
-                    {.x = At(inner, 0),
-                     .sums = SumsAt(saved[kSums2], begin),
-                     .z = At(saved[kZ2], begin),
-                     .dy = At(dy, begin)},
-                    At(dinner, 0), second_share, room);
-        first.Back(count,
-                   {.x = At(x, begin),
-                    .sums = SumsAt(saved[kSums1], begin),
-                    .z = At(saved[kZ1], begin),
-                    .dy = At(dinner, 0),
-                    .onto = At(dy, begin)},
-                   At(dx, begin), first_share, room);
+        second.Backward(count,
+                        {.x = At(inner, 0),
+                         .sums = SumsAt(saved[kSums2], begin),
+                         .z = At(saved[kZ2], begin),
+                         .dy = At(dy, begin)},
+                        At(dinner, 0), second_share, room);
+        first.Backward(count,
+                       {.x = At(x, begin),
+                        .sums = SumsAt(saved[kSums1], begin),
+                        .z = At(saved[kZ1], begin),
+                        .dy = At(dinner, 0),
+                        .onto = At(dy, begin)},
+                       At(dx, begin), first_share, room);
       });
     });
     return dx;
@@ -207,7 +207,7 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
 };
 
 // A board's numbers from square by square, (64, row), to channel by channel, (channels, 64) ...
-void Turn(const float* from, int64_t row, int64_t channels, float* to) {
+void ToChannelOrder(const float* from, int64_t row, int64_t channels, float* to) {
   for (int64_t channel = 0; channel < channels; ++channel) {
     for (int64_t square = 0; square < 64; ++square) {
       to[channel * 64 + square] = from[square * row + channel];
@@ -215,7 +215,7 @@ void Turn(const float* from, int64_t row, int64_t channels, float* to) {
   }
 }
 // ... and back.
-void TurnBack(const float* from, int64_t row, int64_t channels, float* to) {
+void ToSquareOrder(const float* from, int64_t row, int64_t channels, float* to) {
   for (int64_t square = 0; square < 64; ++square) {
     for (int64_t channel = 0; channel < channels; ++channel) {
       to[square * row + channel] = from[channel * 64 + square];
@@ -248,7 +248,7 @@ struct FlattenFunction : torch::autograd::Function<FlattenFunction> {
       for (int64_t board = begin; board < end; ++board) {
         *SumsAt(sums, board) = nn::SumsOf(norm, At(x, board));
         nn::Normalise(norm, *SumsAt(sums, board), At(x, board), normed.data());
-        Turn(normed.data(), x.size(2), numbers / 64, At(y, board));
+        ToChannelOrder(normed.data(), x.size(2), numbers / 64, At(y, board));
       }
     });
     ctx->save_for_backward({x, sums, weight, bias});
@@ -269,13 +269,13 @@ struct FlattenFunction : torch::autograd::Function<FlattenFunction> {
     const Tensor weights = torch::zeros({SharesOf(boards), norm.size}, x.options());
     const Tensor biases = torch::zeros_like(weights);
     learn::ForEachTask(SharesOf(boards), [&](int64_t share) {
-      std::vector<float> turned(static_cast<size_t>(norm.size));
+      std::vector<float> by_square(static_cast<size_t>(norm.size));
       ForEachPieceOf(share, boards, [&](int64_t begin, int64_t count) {
         for (int64_t board = begin; board < begin + count; ++board) {
-          TurnBack(At(dy, board), x.size(2), channels, turned.data());
+          ToSquareOrder(At(dy, board), x.size(2), channels, by_square.data());
           nn::NormaliseBackward(norm, *SumsAt(saved[1], board),
                                 {.x = At(x, board),
-                                 .dy = turned.data(),
+                                 .dy = by_square.data(),
                                  .dx = At(dx, board),
                                  .dweight = At(weights, share),
                                  .dbias = At(biases, share)});

@@ -30,8 +30,8 @@ void ForEachTap(int64_t k, const Visit& visit) {
   }
 }
 
-// What each square sees: (boards * 64, K * K * I) from (boards, 64, I).
-void Spread(const float* x, int64_t boards, int64_t channels, int64_t k, float* columns) {
+// im2col: the window around each square, (boards * 64, K * K * I) from (boards, 64, I).
+void Im2Col(const float* x, int64_t boards, int64_t channels, int64_t k, float* columns) {
   const int64_t width = k * k * channels;
   const auto bytes = static_cast<size_t>(channels) * sizeof(float);
   for (int64_t board = 0; board < boards; ++board, x += 64 * channels, columns += 64 * width) {
@@ -52,7 +52,7 @@ Tensor ByTap(const Tensor& weight) {
 }
 
 // The convolution of backward: the kernel rotated by 180 degrees, inputs and outputs exchanged.
-Tensor TurnedRound(const Tensor& weight) { return weight.flip({2, 3}).transpose(0, 1); }
+Tensor RotatedAndTransposed(const Tensor& weight) { return weight.flip({2, 3}).transpose(0, 1); }
 
 Tensor Rows(const Tensor& x, int64_t begin, int64_t end) {
   return x.narrow(0, begin, end - begin).view({-1, x.size(2)});
@@ -68,7 +68,7 @@ struct BoardConvFunction : torch::autograd::Function<BoardConvFunction> {
     Tensor y = torch::empty({x.size(0), 64, weight.size(0)}, x.options());
     learn::ForEachPiece(x.size(0), kBoards, [&](int64_t begin, int64_t end) {
       Tensor columns = torch::empty({(end - begin) * 64, k * k * channels}, x.options());
-      Spread(x.data_ptr<float>() + begin * 64 * channels, end - begin, channels, k,
+      Im2Col(x.data_ptr<float>() + begin * 64 * channels, end - begin, channels, k,
              columns.data_ptr<float>());
       Tensor rows = Rows(y, begin, end);
       torch::addmm_out(rows, bias, columns, taps);
@@ -86,7 +86,7 @@ struct BoardConvFunction : torch::autograd::Function<BoardConvFunction> {
     const int64_t k = weight.size(3);
     const bool wants_dx = ctx->needs_input_grad(0);
     const int64_t outputs = weight.size(0);
-    const Tensor back = ByTap(TurnedRound(weight));  // (K * K * O, I)
+    const Tensor backward_taps = ByTap(RotatedAndTransposed(weight));  // (K * K * O, I)
     Tensor dx = wants_dx ? torch::empty_like(x) : Tensor();
     Tensor sums = torch::zeros({kWeightSums, k * k * channels, outputs}, x.options());
     const int64_t pieces = (x.size(0) + kBoards - 1) / kBoards;
@@ -96,16 +96,16 @@ struct BoardConvFunction : torch::autograd::Function<BoardConvFunction> {
         const int64_t begin = piece * kBoards;
         const int64_t end = std::min(x.size(0), begin + kBoards);
         const int64_t rows = (end - begin) * 64;
-        Tensor seen = torch::empty({rows, k * k * channels}, x.options());
-        Spread(x.data_ptr<float>() + begin * 64 * channels, end - begin, channels, k,
-               seen.data_ptr<float>());
-        sum.addmm_(seen.t(), Rows(dy, begin, end));
+        Tensor columns = torch::empty({rows, k * k * channels}, x.options());
+        Im2Col(x.data_ptr<float>() + begin * 64 * channels, end - begin, channels, k,
+               columns.data_ptr<float>());
+        sum.addmm_(columns.t(), Rows(dy, begin, end));
         if (!wants_dx) continue;
-        Tensor felt = torch::empty({rows, k * k * outputs}, x.options());
-        Spread(dy.data_ptr<float>() + begin * 64 * outputs, end - begin, outputs, k,
-               felt.data_ptr<float>());
+        Tensor dy_columns = torch::empty({rows, k * k * outputs}, x.options());
+        Im2Col(dy.data_ptr<float>() + begin * 64 * outputs, end - begin, outputs, k,
+               dy_columns.data_ptr<float>());
         Tensor to = Rows(dx, begin, end);
-        torch::mm_out(to, felt, back);
+        torch::mm_out(to, dy_columns, backward_taps);
       }
     });
     const Tensor dtaps = sums.sum(0).view({k, k, channels, weight.size(0)});

@@ -1,6 +1,6 @@
-// Convolutions over boards of 8 by 8 with channels innermost, on the CPU in f32, forward and back.
-// A few boards at a time become the rows of a matrix product that stays in cache; oneDNN's own
-// kernels are made for larger pictures. Letters: B boards, I and O channels, K window.
+// Convolutions over boards of 8 by 8 with channels innermost, on the CPU in f32, forward and
+// backward. A few boards at a time become the rows of a matrix product that stays in cache;
+// oneDNN's own kernels are made for larger pictures. Letters: B boards, I and O channels, K window.
 #pragma once
 
 #include <torch/torch.h>

@@ -53,7 +53,7 @@ Tensor ToTaps(const Tensor& weight) {
   return WindowToTaps().mm(windows.view({kWindow, -1})).view({kTaps, weight.size(1), -1});
 }
 
-// And the gradient back.
+// The gradient of ToTaps: (36, I, Op) to (O, I, 3, 3).
 Tensor FromTaps(const Tensor& taps, int64_t outputs) {
   const Tensor windows = WindowToTaps().t().mm(taps.view({kTaps, -1}));
   return windows.view({3, 3, taps.size(1), -1})
@@ -128,8 +128,8 @@ BoardLayer::BoardLayer(const LayerTensors& tensors)
   norm_.bias = norm_bias_.data_ptr<float>();
 }
 
-void BoardLayer::PrepareBack() {
-  taps_back_ = PadLast(taps_.narrow(2, 0, outputs_).transpose(1, 2));
+void BoardLayer::PrepareBackward() {
+  backward_taps_ = PadLast(taps_.narrow(2, 0, outputs_).transpose(1, 2));
 }
 
 // A board, normalised, to the taps of its four tiles.
@@ -180,7 +180,7 @@ void BoardLayer::Forward(int64_t boards, const float* x, nn::NormSums* sums, flo
 namespace {
 
 // dz = dy * gelu'(z) of one board, and the sum over its squares added to the bias's gradient.
-void GeluBack(const float* z, const float* dy, int64_t row, float* dz, float* bias) {
+void GeluBackward(const float* z, const float* dy, int64_t row, float* dz, float* bias) {
   for (int64_t c = 0; c < row; c += kLanes) {
     Lanes sum = Load(bias + c);
     for (int64_t i = c; i < 64 * row; i += row) {
@@ -194,12 +194,12 @@ void GeluBack(const float* z, const float* dy, int64_t row, float* dz, float* bi
 
 }  // namespace
 
-// What a board's gradient says about the products of its four tiles.
-void BoardLayer::TransformGradients(int64_t board, const BackFrom& from, float* bias,
+// The gradient of a board's outputs, to that of the taps of its four tiles.
+void BoardLayer::TransformGradients(int64_t board, const BackwardFrom& from, float* bias,
                                     LayerRoom& room) const {
   const int64_t row = PaddedBoard(outputs_);
   float* const dz = room.board.data_ptr<float>();
-  GeluBack(from.z + board * 64 * row, from.dy + board * 64 * row, row, dz, bias);
+  GeluBackward(from.z + board * 64 * row, from.dy + board * 64 * row, row, dz, bias);
   float* taps = room.outputs.data_ptr<float>() + board * kBoardTiles * TileStep(row);
   for (int64_t tile = 0; tile < kBoardTiles; ++tile, taps += TileStep(row)) {
     for (int64_t c = 0; c < row; c += kLanes) {
@@ -208,16 +208,16 @@ void BoardLayer::TransformGradients(int64_t board, const BackFrom& from, float* 
   }
 }
 
-// Tap by tap: what the weights had to do with it, then what the inputs had, in their place.
-void BoardLayer::MultiplyBack(int64_t tiles, bool wants_dx, const LayerShare& share,
-                              LayerRoom& room) const {
+// For each tap: the gradient of the weights, then that of the inputs, which replaces them.
+void BoardLayer::MultiplyBackward(int64_t tiles, bool wants_dx, const LayerShare& share,
+                                  LayerRoom& room) const {
   const int64_t in = PaddedBoard(inputs_);
   const int64_t out = PaddedBoard(outputs_);
   for (int64_t tap = 0; tap < kTaps; ++tap) {
-    float* seen = room.inputs.data_ptr<float>() + tap * in;
-    const float* felt = room.outputs.data_ptr<float>() + tap * out;
-    nn::CachedGemm({.a = {seen, 1, TileStep(in)},
-                    .b = felt,
+    float* inputs = room.inputs.data_ptr<float>() + tap * in;
+    const float* gradients = room.outputs.data_ptr<float>() + tap * out;
+    nn::CachedGemm({.a = {inputs, 1, TileStep(in)},
+                    .b = gradients,
                     .b_row = TileStep(out),
                     .c = share.taps + tap * inputs_ * out,
                     .c_row = out,
@@ -226,10 +226,10 @@ void BoardLayer::MultiplyBack(int64_t tiles, bool wants_dx, const LayerShare& sh
                     .columns = out,
                     .add = !share.empty});
     if (!wants_dx) continue;
-    nn::CachedGemm({.a = {felt, TileStep(out)},
-                    .b = taps_back_.data_ptr<float>() + tap * outputs_ * in,
+    nn::CachedGemm({.a = {gradients, TileStep(out)},
+                    .b = backward_taps_.data_ptr<float>() + tap * outputs_ * in,
                     .b_row = in,
-                    .c = seen,
+                    .c = inputs,
                     .c_row = TileStep(in),
                     .rows = tiles,
                     .depth = outputs_,
@@ -237,15 +237,15 @@ void BoardLayer::MultiplyBack(int64_t tiles, bool wants_dx, const LayerShare& sh
   }
 }
 
-void BoardLayer::Back(int64_t boards, const BackFrom& from, float* dx, LayerShare& share,
-                      LayerRoom& room) const {
+void BoardLayer::Backward(int64_t boards, const BackwardFrom& from, float* dx, LayerShare& share,
+                          LayerRoom& room) const {
   const int64_t row = PaddedBoard(inputs_);
   const int64_t size = 64 * row;
   for (int64_t board = 0; board < boards; ++board) {
     TransformGradients(board, from, share.bias, room);
     TransformInputs(board, from.x + board * size, from.sums[board], room);
   }
-  MultiplyBack(boards * kBoardTiles, dx != nullptr, share, room);
+  MultiplyBackward(boards * kBoardTiles, dx != nullptr, share, room);
   share.empty = false;
   if (dx == nullptr) return;
   float* const dnormed = room.board.data_ptr<float>();

@@ -4,7 +4,7 @@
 //
 //   const BoardLayer layer(tensors);
 //   layer.Forward(boards, x, sums, z, room);
-//   layer.Back(boards, {.x = x, .sums = sums, .z = z, .dy = dy}, dx, share, room);
+//   layer.Backward(boards, {.x = x, .sums = sums, .z = z, .dy = dy}, dx, share, room);
 //
 // Letters: P boards, I and O channels, Ip and Op the same padded to whole vectors (PaddedBoard),
 // T = 4 P tiles. Boards are (P, 64, Ip) or (P, 64, Op); behind the channels they hold 0.
@@ -42,7 +42,7 @@ torch::Tensor BySquare(const torch::Tensor& norm_weight);
 // Back to (I * 64) numbers, channel by channel.
 torch::Tensor ByChannel(const torch::Tensor& by_square, int64_t channels);
 
-// Sums over some boards of what each says about the parameters; memory of LayerGradients.
+// Gradients of the parameters, summed over some boards; memory of LayerGradients.
 struct LayerShare {
   float* taps = nullptr;         // (36, I, Op)
   float* bias = nullptr;         // (Op)
@@ -83,8 +83,8 @@ class BoardLayer {
 
   void Forward(int64_t boards, const float* x, nn::NormSums* sums, float* z, LayerRoom& room) const;
 
-  // What backward starts from.
-  struct BackFrom {
+  // The inputs of Backward.
+  struct BackwardFrom {
     const float* x = nullptr;            // As Forward got it ...
     const nn::NormSums* sums = nullptr;  // ... and left these.
     const float* z = nullptr;
@@ -92,25 +92,27 @@ class BoardLayer {
     const float* onto = nullptr;  // Added to dx; may be nothing.
   };
   // dx is not computed where it is nothing, and may be dy.
-  void Back(int64_t boards, const BackFrom& from, float* dx, LayerShare& share,
-            LayerRoom& room) const;
-  // Before the first Back that computes dx.
-  void PrepareBack();
+  void Backward(int64_t boards, const BackwardFrom& from, float* dx, LayerShare& share,
+                LayerRoom& room) const;
+  // Before the first Backward that computes dx.
+  void PrepareBackward();
 
  private:
   void TransformInputs(int64_t board, const float* x, const nn::NormSums& sums,
                        LayerRoom& room) const;
-  void TransformGradients(int64_t board, const BackFrom& from, float* bias, LayerRoom& room) const;
-  void MultiplyBack(int64_t tiles, bool wants_dx, const LayerShare& share, LayerRoom& room) const;
+  void TransformGradients(int64_t board, const BackwardFrom& from, float* bias,
+                          LayerRoom& room) const;
+  void MultiplyBackward(int64_t tiles, bool wants_dx, const LayerShare& share,
+                        LayerRoom& room) const;
 
   int64_t inputs_;
   int64_t outputs_;
   nn::NormRows norm_;
-  torch::Tensor norm_weight_;  // (64, Ip)
-  torch::Tensor norm_bias_;    // (64, Ip)
-  torch::Tensor taps_;         // (36, I, Op)
-  torch::Tensor taps_back_;    // (36, O, Ip)
-  torch::Tensor bias_;         // (Op)
+  torch::Tensor norm_weight_;    // (64, Ip)
+  torch::Tensor norm_bias_;      // (64, Ip)
+  torch::Tensor taps_;           // (36, I, Op)
+  torch::Tensor backward_taps_;  // (36, O, Ip)
+  torch::Tensor bias_;           // (Op)
 };
 
 }  // namespace kibitz::policy
