@@ -12,8 +12,8 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "io/tables/parquet.h"
+#include "tests/support/golden_kit.h"
 #include "tests/support/policy_rows.h"
-#include "tests/support/test_data.h"
 
 namespace kibitz {
 namespace {
@@ -42,6 +42,12 @@ json Answer(std::vector<std::string> words) {
 }
 
 std::string GoldenRows() { return GoldenPath("policy/rows/lichess_db_eval.jsonl.zst"); }
+
+// The rows of the repository, whichever kit is set: for tests that say how well something learns or
+// plays.
+std::string RepositoryRows() {
+  return testing::SourcePath("tests/golden/policy/rows/lichess_db_eval.jsonl.zst");
+}
 
 std::string BytesIn(const std::string& folder) {
   std::vector<std::string> names;
@@ -119,16 +125,16 @@ TEST(PolicyCli, MakesLooksAtAndConvertsADataSet) {
   EXPECT_THAT(table.out, HasSubstr("min-depth"));
 
   // Labels by number and by FEN are the same, and those of the kit.
-  const json label = Answer({"labels", "--data", data, "--index", "0"});
-  EXPECT_EQ(Answer({"labels", "--data", data, "--fen", label["fen"].get<std::string>()}), label);
+  const json label = Answer({"labels", data, "--index", "0"});
+  EXPECT_EQ(Answer({"labels", data, "--fen", label["fen"].get<std::string>()}), label);
   const std::string lines = ReadWhole(GoldenPath("policy/expected/soft_labels.jsonl"));
   int compared = 0;
   for (std::string_view line : Split(lines, '\n')) {
     if (compared == 20) break;  // Each runs the program.
     if (line.empty()) continue;
     const json expected = json::parse(line);
-    const json ours = Answer({"labels", "--data", data, "--fen", expected["fen"].get<std::string>(),
-                              "--temperature", "120"});
+    const json ours = Answer(
+        {"labels", data, "--fen", expected["fen"].get<std::string>(), "--temperature", "120"});
     EXPECT_EQ(ours["max_depth"], expected["max_depth"]);
     const bool castles = std::ranges::any_of(
         std::vector<std::string>{"e1g1", "e1c1", "e8g8", "e8c8"},
@@ -139,17 +145,17 @@ TEST(PolicyCli, MakesLooksAtAndConvertsADataSet) {
     }
     ++compared;
   }
-  EXPECT_GT(compared, 0);
-  EXPECT_EQ(Policy({"labels", "--data", data, "--index", "999999"}).code, 2);
+  testing::Compared(compared, "labels");
+  EXPECT_EQ(Policy({"labels", data, "--index", "999999"}).code, 2);
   const std::string lone = "8/8/8/8/8/8/8/K1k5 w - - 0 1";  // No kit has an analysis of it.
-  EXPECT_EQ(Policy({"labels", "--data", data, "--fen", lone}).code, 1);
+  EXPECT_EQ(Policy({"labels", data, "--fen", lone}).code, 1);
 
   const json arrays =
       Answer({"export", data, "--out", folder.File("planes"), "--format", "planes"});
   EXPECT_EQ(arrays["positions"], positions);
   EXPECT_EQ(Answer({"verify", folder.File("planes")})["good"], true);
   EXPECT_EQ(Answer({"vocab"})["size"], 1968);
-  const json small = Answer({"vocab", "--data", data, "--out", folder.File("vocab.npy")});
+  const json small = Answer({"vocab", data, "--out", folder.File("vocab.npy")});
   EXPECT_EQ(Answer({"vocab", GoldenRows()})["moves"], small["moves"]);
   EXPECT_LT(small["size"], 1968);
 }
@@ -160,14 +166,15 @@ TEST(PolicyCli, SaysWhatIsWrong) {
   EXPECT_EQ(missing.code, 1);
   EXPECT_THAT(missing.err, HasSubstr("no such file"));
   EXPECT_EQ(
-      Policy({"precompute", GoldenRows(), "--out", folder.File("a"), "--memory", "much"}).code, 2);
-  EXPECT_EQ(Policy({"precompute", GoldenRows(), "--out", folder.File("a"), "--shards", "3",
+      Policy({"precompute", RepositoryRows(), "--out", folder.File("a"), "--memory", "much"}).code,
+      2);
+  EXPECT_EQ(Policy({"precompute", RepositoryRows(), "--out", folder.File("a"), "--shards", "3",
                     "--shard", "3"})
                 .code,
             2);
   EXPECT_THAT(Policy({"verify", folder.path()}).err, HasSubstr("precompute"));
   const Ran damaged = [&] {
-    Answer({"precompute", GoldenRows(), "--out", folder.File("b")});
+    Answer({"precompute", RepositoryRows(), "--out", folder.File("b")});
     const std::string path = folder.File("b") + "/train_analyses.npy";
     fs::resize_file(path, fs::file_size(path) - 12);
     return Policy({"verify", folder.File("b")});
@@ -177,7 +184,7 @@ TEST(PolicyCli, SaysWhatIsWrong) {
 }
 
 TEST(PolicyCli, PredictsWithTheKitsModels) {
-  const std::string model = GoldenPath("policy/models/cnn_layernorm_k5_1968");
+  const std::string model = testing::PolicyModels("legal_distribution.json").front();
   const json answer = Answer({"predict", "--model", model, "--show", "3"});
   EXPECT_EQ(answer["moves"].size(), 3);
   const Ran many =
@@ -195,8 +202,8 @@ TEST(PolicyCli, EvaluatesAModel) {
   const TempFolder folder;
   const std::string data = folder.File("data");
   const std::string model = testing::ModelPath("policy-small");
-  Answer({"precompute", GoldenRows(), "--out", data, "--test-share", "0.5"});
-  const json eval = Answer({"eval", "--model", model, "--data", data});
+  Answer({"precompute", RepositoryRows(), "--out", data, "--test-share", "0.5"});
+  const json eval = Answer({"eval", "--model", model, data});
   EXPECT_EQ(eval["split"], "test");
   EXPECT_EQ(eval["complete"], true);
   EXPECT_GT(eval["positions"], 0);
@@ -208,27 +215,26 @@ TEST(PolicyCli, EvaluatesAModel) {
   }
   EXPECT_GT(eval["move_acc"]["value"], 0.1);  // A random legal move has 0.03.
   EXPECT_GT(eval["top5_acc"]["value"], eval["move_acc"]["value"]);
-  EXPECT_EQ(Answer({"eval", "--model", model, "--data", data, "--threads", "1", "--batch-size",
-                    "7"})["move_acc"],
-            eval["move_acc"]);
-  EXPECT_EQ(Answer({"eval", "--model", model, "--data", data, "--positions", "50"})["positions"],
-            50);
-  const Ran text = Policy({"eval", "--model", model, "--data", data, "--quiet"});
+  EXPECT_EQ(
+      Answer({"eval", "--model", model, data, "--threads", "1", "--batch-size", "7"})["move_acc"],
+      eval["move_acc"]);
+  EXPECT_EQ(Answer({"eval", "--model", model, data, "--positions", "50"})["positions"], 50);
+  const Ran text = Policy({"eval", "--model", model, data, "--quiet"});
   EXPECT_THAT(text.out, HasSubstr("top-1 accuracy"));
   EXPECT_THAT(text.out, HasSubstr("depth 30 or more"));
 
-  const Ran empty = Policy({"eval", "--model", model, "--data", data, "--split", "nowhere"});
+  const Ran empty = Policy({"eval", "--model", model, data, "--split", "nowhere"});
   EXPECT_EQ(empty.code, 2);
   // A network with another vocabulary has other numbers for its moves.
-  Answer({"vocab", "--data", data, "--out", folder.File("vocab.npy")});
+  Answer({"vocab", data, "--out", folder.File("vocab.npy")});
   Answer({"export", data, "--out", folder.File("small"), "--format", "planes", "--vocab",
           folder.File("vocab.npy")});
-  const Ran other = Policy({"eval", "--model", model, "--data", folder.File("small")});
+  const Ran other = Policy({"eval", "--model", model, folder.File("small")});
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(other.err, HasSubstr("--vocab"));
   const Ran none = [&] {
-    Answer({"precompute", GoldenRows(), "--out", folder.File("b"), "--test-share", "0"});
-    return Policy({"eval", "--model", model, "--data", folder.File("b")});
+    Answer({"precompute", RepositoryRows(), "--out", folder.File("b"), "--test-share", "0"});
+    return Policy({"eval", "--model", model, folder.File("b")});
   }();
   EXPECT_EQ(none.code, 1);
   EXPECT_THAT(none.err, HasSubstr("--test-share"));
@@ -244,8 +250,8 @@ TEST(PolicyCli, AnInterruptedEvaluationReports) {
   Answer({"precompute", rows, "--out", data});
   const Ran ran =
       testing::RunCommand({"timeout", "--preserve-status", "-s", "INT", "0.7", kProgram, "policy",
-                           "eval", "--model", testing::ModelPath("policy-small"), "--data", data,
-                           "--split", "train", "--threads", "1", "--json", "--quiet"});
+                           "eval", "--model", testing::ModelPath("policy-small"), data, "--split",
+                           "train", "--threads", "1", "--json", "--quiet"});
   ASSERT_EQ(ran.code, 130) << ran.err;
   const json eval = json::parse(ran.out);
   EXPECT_EQ(eval["complete"], false);
@@ -256,7 +262,7 @@ TEST(PolicyCli, AnInterruptedEvaluationReports) {
 TEST(PolicyCli, TrainsResumesExportsAndPlays) {
   const TempFolder folder;
   const std::string data = folder.File("data");
-  Answer({"precompute", GoldenRows(), "--out", data, "--val-share", "0.1"});
+  Answer({"precompute", RepositoryRows(), "--out", data, "--val-share", "0.1"});
   Answer({"export", data, "--out", folder.File("planes")});
   const auto train = [&](const std::string& name, const std::string& from, const std::string& steps,
                          std::vector<std::string> more) {
@@ -292,8 +298,8 @@ TEST(PolicyCli, TrainsResumesExportsAndPlays) {
     // Without torch, and from either storage, the same numbers as training's own validation.
     const json& validation = whole["validation"];
     for (const std::string& from : {data, folder.File("planes")}) {
-      const json eval = Answer(
-          {"eval", "--model", out, "--data", from, "--split", "val", "--deep-min-depth", "25"});
+      const json eval =
+          Answer({"eval", "--model", out, from, "--split", "val", "--deep-min-depth", "25"});
       EXPECT_NEAR(eval["move_acc"]["value"], validation["move_acc"], 1e-6);
       EXPECT_NEAR(eval["top5_acc"]["value"], validation["top5_acc"], 1e-6);
       EXPECT_NEAR(eval["loss"]["value"], validation["total_loss"], 1e-4);
@@ -307,7 +313,7 @@ TEST(PolicyCli, TrainsResumesExportsAndPlays) {
 TEST(PolicyCli, AWarmStartTakesTheModelOfTheWeights) {
   const TempFolder folder;
   const std::string data = folder.File("data");
-  Answer({"precompute", GoldenRows(), "--out", data, "--val-share", "0.1"});
+  Answer({"precompute", RepositoryRows(), "--out", data, "--val-share", "0.1"});
   const auto train = [&](const std::string& name, std::vector<std::string> more) {
     std::vector<std::string> words = {kProgram,      "policy",       "train", "--data-dir",
                                       data,          "--run-name",   name,    "--checkpoint-dir",
@@ -345,7 +351,7 @@ TEST(PolicyCli, AWarmStartTakesTheModelOfTheWeights) {
 TEST(PolicyCli, LearnsByHeart) {
   const TempFolder folder;
   const std::string data = folder.File("data");
-  Answer({"precompute", GoldenRows(), "--out", data, "--rows", "120", "--val-share", "0"});
+  Answer({"precompute", RepositoryRows(), "--out", data, "--rows", "120", "--val-share", "0"});
   const json run =
       Answer({"train",   "--data-dir",        data,          "--run-name",
               "heart",   "--checkpoint-dir",  folder.path(), "--validate-every-n-steps",
@@ -370,13 +376,15 @@ TEST(PolicyCli, TheModelThatShipsHasLearned) {
   EXPECT_GT(Answer({"predict", "--model", model})["legal_mass"], 0.9);
 }
 
-// Over the kit's positions its best move is the label's in 25.8%, and legal moves have 83% of its
-// probability on average. The bounds are about three standard errors of 1,000 positions below.
-TEST(PolicyCli, TheModelThatShipsPredictsTheKitsLabels) {
+// Over the repository's positions its best move is the label's in 25.8%, and legal moves have 83%
+// of its probability on average. The bounds are about three standard errors of 1,000 positions
+// below.
+TEST(PolicyCli, TheModelThatShipsPredictsLabels) {
   const TempFolder folder;
   std::string fens;
   std::vector<std::string> best;
-  const std::string labels = ReadWhole(GoldenPath("policy/expected/soft_labels.jsonl"));
+  const std::string labels =
+      ReadWhole(testing::SourcePath("tests/golden/policy/expected/soft_labels.jsonl"));
   for (std::string_view line : Split(labels, '\n')) {
     if (line.empty()) continue;
     const json label = json::parse(line);

@@ -22,9 +22,11 @@ struct PolicyEvalOptions {
 
 Fields FieldsOf(PolicyEvalOptions& options) {
   Fields fields;
-  fields.Add("model", options.network.path, "model folder, .pt or .safetensors",
+  fields.Add("data", options.data, "folder of the data set",
+             {.required = true, .positional = true, .metavar = "DIR"});
+  fields.Add("model", options.network.path,
+             "model folder, .pt, .safetensors, or the name of a model that ships",
              {.required = true, .metavar = "PATH"});
-  fields.Add("data", options.data, "folder of the data set", {.required = true, .metavar = "DIR"});
   fields.AddAll(FieldsOf(options.evaluate));
   fields.Add("threads", options.network.threads, "threads; 0: one for each core",
              {.min = 0, .max = 1024});
@@ -87,7 +89,7 @@ Command PolicyEval() {
   return MakeCommand<PolicyEvalOptions>(
       {.name = "policy eval",
        .group = "Policy",
-       .summary = "accuracy and loss of a policy on a split of a data set",
+       .summary = "measure the accuracy and loss of a policy on a data set",
        .details =
            "Compares the network's answer with the label of each position: top-1 and top-5\n"
            "accuracy, cross-entropy with the soft label, and the same for deep positions, all "
@@ -96,7 +98,7 @@ Command PolicyEval() {
            "picks\n"
            "its best checkpoint by the split val; report the split test. Ctrl-C reports the\n"
            "positions so far and exits with 130.",
-       .example = "kibitz policy eval --model models/policy-small --data data --split test"},
+       .example = "kibitz policy eval data --model models/policy-small --split test"},
       Run);
 }
 

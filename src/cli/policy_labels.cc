@@ -33,7 +33,8 @@ struct PolicyLabelsOptions {
 
 Fields FieldsOf(PolicyLabelsOptions& options) {
   Fields fields;
-  fields.Add("data", options.data, "folder of the data set", {.required = true, .metavar = "DIR"});
+  fields.Add("data", options.data, "folder of the data set",
+             {.required = true, .positional = true, .metavar = "DIR"});
   fields.Add("index", options.index, "number of the position in its split, from 0",
              {.min = 0, .metavar = "N"});
   fields.AddChoice("split", options.split, "which split",
@@ -157,7 +158,7 @@ Command PolicyLabels() {
   return MakeCommand<PolicyLabelsOptions>(
       {.name = "policy labels",
        .group = "Policy",
-       .summary = "a position's analyses and the label they make",
+       .summary = "show a position's analyses and the label made from them",
        .details =
            "The label is a softmax of the scores for the side to move, over the analyses that\n"
            "--strategy takes: a move --temperature centipawns below the best has 1/e of its "
@@ -165,7 +166,7 @@ Command PolicyLabels() {
            "'deepest' can take a search of few nodes over a longer one of less depth; 'nodes' "
            "takes\n"
            "the analyses with the most nodes.",
-       .example = "kibitz policy labels --data data --index 0 --temperature 50"},
+       .example = "kibitz policy labels data --index 0 --temperature 50"},
       Run);
 }
 

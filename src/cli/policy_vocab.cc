@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <bitset>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,21 +16,21 @@
 namespace kibitz::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using policy::Vocabulary;
 using Json = nlohmann::ordered_json;
 using Seen = std::bitset<policy::kFullVocabularySize>;
 
 struct PolicyVocabOptions {
   std::vector<std::string> input;
-  std::string data;
   std::string out;
 };
 
 Fields FieldsOf(PolicyVocabOptions& options) {
   Fields fields;
-  fields.Add("input", options.input, "only the first moves of these evaluations",
+  fields.Add("input", options.input,
+             "list only the moves of these: the folder of a data set, or evaluations",
              {.positional = true, .metavar = "PATH"});
-  fields.Add("data", options.data, "only the moves of this data set", {.metavar = "DIR"});
   fields.Add("out", options.out, "write the vocabulary to this .npy file", {.metavar = "FILE"});
   return fields;
 }
@@ -70,14 +71,29 @@ Seen MovesOfData(const std::string& folder) {
   return seen;
 }
 
+// Folders of evaluations hold other files.
+bool IsDataSet(const std::string& path) {
+  return fs::exists(path + "/manifest.json") || fs::exists(path + "/train_planes.npy");
+}
+
 Vocabulary VocabularyFor(const PolicyVocabOptions& options) {
-  if (options.input.empty() && options.data.empty()) return Vocabulary::Full();
-  if (!options.input.empty() && !options.data.empty()) {
-    throw Error::Usage("PATH and --data exclude each other; give one");
+  if (options.input.empty()) return Vocabulary::Full();
+  Seen seen;
+  std::vector<std::string> evaluations;
+  for (const std::string& path : options.input) {
+    if (IsDataSet(path)) {
+      seen |= MovesOfData(path);
+    } else {
+      evaluations.push_back(path);
+    }
   }
-  const Seen seen = options.data.empty() ? MovesOfInput(options.input) : MovesOfData(options.data);
-  if (seen.none())
-    throw Error("no row has a move; expected evaluations as 'kibitz policy precompute' reads them");
+  if (!evaluations.empty()) seen |= MovesOfInput(evaluations);
+  if (seen.none()) {
+    throw Error(
+        "{}: no row has a move; expected a data set, or evaluations as 'kibitz policy precompute' "
+        "reads them",
+        fmt::join(options.input, ", "));
+  }
   std::vector<policy::MoveWord> words;
   for (int i = 0; i < policy::kFullVocabularySize; ++i) {
     if (seen[static_cast<size_t>(i)]) words.push_back(Vocabulary::Full()[i]);
@@ -109,9 +125,10 @@ Command PolicyVocab() {
       {.name = "policy vocab",
        .group = "Policy",
        .summary = "list or write the moves a policy chooses from",
-       .details =
-           "All 1968 moves that a piece can make, or those of some data. Castling is king takes\n"
-           "rook (e1h1).",
+       .details = "Without PATH: all 1968 moves that a piece can make. With PATH: only the moves "
+                  "that the\n"
+                  "data set has, or the first moves of the evaluations. Castling is king takes "
+                  "rook (e1h1).",
        .example = "kibitz policy vocab evals.parquet --out vocab.npy"},
       Run);
 }
