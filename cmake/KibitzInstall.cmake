@@ -34,6 +34,7 @@ endforeach()
 # The torch-free libraries for other programs: kibitz::kibitz is all of them. Their headers choose code by the
 # instructions of the machine, so who uses them compiles for the same ones.
 get_property(libraries GLOBAL PROPERTY KIBITZ_INSTALLED_LIBRARIES)
+list(REMOVE_ITEM libraries kibitz_cli)  # Commands, not a library for others.
 add_library(kibitz_all INTERFACE)
 target_link_libraries(kibitz_all INTERFACE ${libraries})
 set_target_properties(kibitz_all PROPERTIES EXPORT_NAME kibitz)
@@ -49,7 +50,7 @@ install(TARGETS kibitz_all ${libraries} EXPORT kibitz COMPONENT libkibitz-dev
 install(EXPORT kibitz NAMESPACE kibitz:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kibitz
         FILE kibitz-targets.cmake COMPONENT libkibitz-dev)
 install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kibitz COMPONENT libkibitz-dev
-        FILES_MATCHING PATTERN "*.h" PATTERN "learn/*.h" EXCLUDE PATTERN "net/*.h" EXCLUDE PATTERN "cli" EXCLUDE)
+        FILES_MATCHING PATTERN "*.h" PATTERN "learn" EXCLUDE PATTERN "net" EXCLUDE PATTERN "cli" EXCLUDE)
 install(DIRECTORY src/learn/options DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kibitz/learn COMPONENT libkibitz-dev
         FILES_MATCHING PATTERN "*.h")
 configure_package_config_file(cmake/kibitz-config.cmake.in ${CMAKE_BINARY_DIR}/kibitz-config.cmake
@@ -75,14 +76,24 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR})
 set(CPACK_DEBIAN_PACKAGE_SECTION games)
 set(CPACK_COMPONENTS_ALL kibitz libkibitz-dev)
 set(CPACK_DEBIAN_KIBITZ_PACKAGE_NAME kibitz)
+set(CPACK_DEBIAN_KIBITZ_DESCRIPTION "small neural networks that play chess and 2048
+ Plays, analyses and measures networks that learned from game-tree search, also
+ as a UCI engine. Makes and inspects training records. Two trained models are
+ included.")
 set(CPACK_DEBIAN_KIBITZ_PACKAGE_SUGGESTS "stockfish, kibitz-train")
 if(KIBITZ_TORCH)
   list(APPEND CPACK_COMPONENTS_ALL kibitz-train)
   set(CPACK_DEBIAN_KIBITZ-TRAIN_PACKAGE_NAME kibitz-train)
+  set(CPACK_DEBIAN_KIBITZ-TRAIN_DESCRIPTION "small neural networks that play chess and 2048 (training)
+ The program that runs the training commands of kibitz, with libtorch.")
   # Without OpenBLAS libtorch multiplies matrices 100 times slower.
   set(CPACK_DEBIAN_KIBITZ-TRAIN_PACKAGE_DEPENDS "kibitz (= ${PROJECT_VERSION}), libopenblas0")
 endif()
 set(CPACK_DEBIAN_LIBKIBITZ-DEV_PACKAGE_NAME libkibitz-dev)
+set(CPACK_DEBIAN_LIBKIBITZ-DEV_DESCRIPTION "small neural networks that play chess and 2048 (C++ library)
+ Headers, static libraries and a CMake package: find_package(kibitz).")
+# Its models, and DuckDB's library for Parquet files.
+set(CPACK_DEBIAN_LIBKIBITZ-DEV_PACKAGE_RECOMMENDS "kibitz (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_LIBKIBITZ-DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBKIBITZ-DEV_PACKAGE_DEPENDS
     "libfmt-dev, nlohmann-json3-dev, libyaml-cpp-dev, zlib1g-dev, libzstd-dev, libsimdjson-dev, libsqlite3-dev")

@@ -16,7 +16,10 @@ void RunSibling(const std::string& name, std::span<const std::string> words) {
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string program = (self.parent_path() / "kibitz-train").string();
   if (error || access(program.c_str(), X_OK) != 0) {
-    throw Error("{} is missing: build with -DKIBITZ_TORCH=ON (needs libtorch-dev)", program);
+    throw Error(
+        "{} is missing: install the package kibitz-train, or build with -DKIBITZ_TORCH=ON (needs "
+        "libtorch-dev)",
+        program);
   }
   std::vector<std::string> arguments = {program};
   for (std::string_view word : SplitWords(name)) arguments.emplace_back(word);

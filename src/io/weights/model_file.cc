@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,12 @@ std::string OtherWeights(const std::string& folder) {
   return fmt::format(" (it has {})", fmt::join(names, ", "));
 }
 
+// By its path in the repository, "models/policy-small", or by its name, "policy-small".
+std::optional<std::string> ShippedModel(const std::string& path) {
+  if (auto found = FindShipped(path)) return found;
+  return FindShipped("models/" + path);
+}
+
 std::string WeightsPath(std::string path) {
   if (path.empty()) {
     throw Error(
@@ -54,15 +61,15 @@ std::string WeightsPath(std::string path) {
         kWeightsName, kConfigName);
   }
   std::error_code error;
-  if (!fs::exists(path, error)) path = FindShipped(path).value_or(path);
+  if (!fs::exists(path, error)) path = ShippedModel(path).value_or(path);
   if (!fs::exists(path, error)) {
     // In a run's folder the message names its newest checkpoint.
     if (path.ends_with(".pt") && !ListCheckpoints(fs::path(path).parent_path()).empty()) {
       CheckCheckpointExists(path);
     }
     throw Error(
-        "{}: found no such file or folder, expected a model: a folder with {} and {}, or a .pt, "
-        ".safetensors or .pb.gz file; check the path",
+        "{}: found no such file or folder, expected a model: a folder with {} and {}, a .pt, "
+        ".safetensors or .pb.gz file, or the name of a model that ships; check the path",
         path, kWeightsName, kConfigName);
   }
   if (!fs::is_directory(path)) return path;

@@ -35,7 +35,7 @@ struct ModelFile {
 
 // A model folder (config.json, model.safetensors), a .pt or .safetensors file, or an lc0 network
 // (.pb.gz). The content decides, the name where the content does not. A path that is not there may
-// name a model that ships, such as "models/policy-small" (base/shipped.h). Throws Error.
+// name a model that ships, such as "policy-small" (base/shipped.h). Throws Error.
 ModelFile ReadModel(const std::string& path);
 
 // A size that a weight's shape has: axis `axis` of `name`. Throws Error when there is no such axis.

@@ -124,7 +124,9 @@ TEST(ModelFileTest, FindsModelsThatShip) {
   const std::string model = folder.path() + "/models/test-model";
   WriteModel(model, StateDict({{"a", Zeros({2})}}, "test"), {{"width", 9}});
   setenv("KIBITZ_SHARE", folder.path().c_str(), 1);
-  EXPECT_EQ(ReadModel("models/test-model").place, model + "/model.safetensors");
+  for (const std::string name : {"models/test-model", "test-model"}) {
+    EXPECT_EQ(ReadModel(name).place, model + "/model.safetensors");
+  }
   unsetenv("KIBITZ_SHARE");
 }
 
