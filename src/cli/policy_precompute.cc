@@ -29,7 +29,7 @@ void AddOutput(Fields& fields, OutputOptions& options) {
   fields.Add("flush_seconds", options.precompute.flush_seconds,
              "seconds between flushes: a kill loses no more work than that",
              {.min = 0, .max = 86400});
-  fields.Add("threads", options.precompute.threads, "0: one for each core",
+  fields.Add("threads", options.precompute.threads, "threads; 0: one for each core",
              {.min = 0, .max = 1024});
   fields.Add("val_share", options.precompute.shares.val,
              "share of the positions held out for validation", {.min = 0, .max = 0.9});

@@ -31,7 +31,8 @@ struct PolicyPredictOptions {
 
 Fields FieldsOf(PolicyPredictOptions& options) {
   Fields fields;
-  fields.Add("model", options.network.path, "model folder, .pt or .safetensors",
+  fields.Add("model", options.network.path,
+             "model folder, .pt, .safetensors, or the name of a model that ships",
              {.required = true, .metavar = "PATH"});
   fields.AddAll(FieldsOf(options.position));
   fields.Add("show", options.show, "moves to list", {.min = 1, .max = 512});

@@ -101,7 +101,7 @@ Command PolicyVerify() {
   return MakeCommand<PolicyVerifyOptions>(
       {.name = "policy verify",
        .group = "Policy",
-       .summary = "check a data set",
+       .summary = "check a data set: checksums, ranges, duplicates, splits, legal moves",
        .details = "Checks checksums, offsets, ranges, rows of zeros, one "
                   "king each, duplicates, splits, and\n"
                   "on a sample that moves are legal; prints a table of "

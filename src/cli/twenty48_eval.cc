@@ -36,8 +36,9 @@ Fields FieldsOf(EvalOptions& options) {
              {.metavar = "ORACLE"});
   fields.Add("depth", options.depth, "moves the oracle searches", {.min = 1, .max = 8});
   fields.Add("games", options.games.games, "games to play", {.min = 1});
-  fields.Add("seed", options.games.seed, "of the games' random tiles");
-  fields.Add("temperature", options.games.temperature, "0: the best move", {.min = 0, .max = 100});
+  fields.Add("seed", options.games.seed, "random seed of the tiles");
+  fields.Add("temperature", options.games.temperature, "sampling temperature; 0: the best move",
+             {.min = 0, .max = 100});
   fields.Add("side_by_side", options.games.side_by_side, "games of the network at a time",
              {.min = 1, .max = 100'000});
   fields.Add("agreement", options.agreement,

@@ -49,7 +49,8 @@ Fields FieldsOf(GenerateOptions& options) {
       "network that makes the moves, a checkpoint or a model's folder; the oracle's moves are "
       "recorded",
       {.metavar = "PATH"});
-  fields.Add("temperature", options.temperature, "of the student's moves; 0: its best move",
+  fields.Add("temperature", options.temperature,
+             "sampling temperature of the student's moves; 0: its best move",
              {.min = 0, .max = 100});
   fields.Add("threads", options.threads, "games played at a time; 0: one per core",
              {.min = 0, .max = 1024});

@@ -40,9 +40,9 @@ Fields FieldsOf(PlayOptions& options) {
   fields.Add("oracle", options.oracle, kOracleHelp + std::string("; plays in place of a network"),
              {.metavar = "ORACLE"});
   fields.Add("depth", options.depth, "moves the oracle searches", {.min = 1, .max = 8});
-  fields.Add("seed", options.seed, "of the game's random tiles");
+  fields.Add("seed", options.seed, "random seed of the tiles");
   fields.Add("game", options.game, "number of the game", {.min = 0});
-  fields.Add("temperature", options.temperature, "0: the best move, above: drawn by the scores",
+  fields.Add("temperature", options.temperature, "sampling temperature; 0: the best move",
              {.min = 0, .max = 100});
   fields.Add("max_moves", options.max_moves, "stop after this many; 0: play to the end",
              {.min = 0});

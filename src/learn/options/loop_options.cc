@@ -9,11 +9,11 @@ namespace kibitz::learn {
 Fields FieldsOf(LoopOptions& options) {
   Fields fields;
   LoopOptions& s = options;
-  fields.Add("learning_rate", s.learning_rate, "of AdamW", {.min = 0});
-  fields.Add("weight_decay", s.weight_decay, "of AdamW", {.min = 0});
-  fields.Add("beta1", s.beta1, "of AdamW", {.min = 0, .max = 1});
-  fields.Add("beta2", s.beta2, "of AdamW", {.min = 0, .max = 1});
-  fields.Add("epsilon", s.epsilon, "of AdamW", {.min = 0});
+  fields.Add("learning_rate", s.learning_rate, "learning rate of AdamW", {.min = 0});
+  fields.Add("weight_decay", s.weight_decay, "weight decay of AdamW", {.min = 0});
+  fields.Add("beta1", s.beta1, "beta1 of AdamW", {.min = 0, .max = 1});
+  fields.Add("beta2", s.beta2, "beta2 of AdamW", {.min = 0, .max = 1});
+  fields.Add("epsilon", s.epsilon, "epsilon of AdamW", {.min = 0});
   fields.Add("max_grad_norm", s.max_grad_norm, "clip the gradients to this norm; 0: never",
              {.min = 0});
   fields.Add("gradient_accumulation_steps", s.gradient_accumulation_steps,
@@ -31,7 +31,8 @@ Fields FieldsOf(LoopOptions& options) {
   fields.Add("num_epochs", s.num_epochs, "passes over the data; 0: no limit", {.min = 0});
   fields.Add("max_steps", s.max_steps, "steps in all, those before a resume too; 0: no limit",
              {.min = 0});
-  fields.Add("max_seconds", s.max_seconds, "save and stop after so long; 0: no limit", {.min = 0});
+  fields.Add("max_seconds", s.max_seconds, "save and stop after this many seconds; 0: no limit",
+             {.min = 0});
   fields.Add("log_every_n_steps", s.log_every_n_steps, "steps between lines of metrics",
              {.min = 1});
   fields.Add("save_every_n_steps", s.save_every_n_steps, "steps between checkpoints", {.min = 1});
@@ -41,7 +42,7 @@ Fields FieldsOf(LoopOptions& options) {
              "newest checkpoints to keep, besides best.pt; 0: all", {.min = 0});
   fields.Add("checkpoint_dir", s.checkpoint_dir, "parent of the runs' folders", {.metavar = "DIR"});
   fields.Add("seed", s.seed, "seed of weights, order and augmentation");
-  fields.Add("threads", s.threads, "0: all cores", {.min = 0, .max = 1024});
+  fields.Add("threads", s.threads, "threads; 0: all cores", {.min = 0, .max = 1024});
   fields.Add("device", s.device, "cpu, cuda or cuda:N", {.metavar = "NAME"});
   fields.Add("use_amp", s.use_amp, "bfloat16 matrix products on CUDA; no effect on the CPU");
   fields.Add("gradient_checkpointing", s.gradient_checkpointing,

@@ -39,9 +39,9 @@ Fields FieldsOf(NTupleLearningOptions& options) {
   Fields fields;
   fields.Add("patterns", options.patterns, "patterns of cells, in hexadecimal",
              {.metavar = "CELLS,..."});
-  fields.Add("seed", options.seed, "of the games' random tiles");
+  fields.Add("seed", options.seed, "random seed of the tiles");
   fields.Add("learning_rate", options.learning_rate,
-             "of entries whose corrections all have one sign", {.min = 0, .max = 10});
+             "learning rate of entries whose corrections all have one sign", {.min = 0, .max = 10});
   fields.Add("optimism", options.optimism,
              "initial value of a board, in points; above 0 explores more", {.min = 0, .max = 1e6});
   fields.Add("restart_from", options.restart_from,

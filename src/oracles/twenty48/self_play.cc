@@ -17,7 +17,7 @@ Fields FieldsOf(SelfPlayOptions& options) {
   fields.Add("table_bits", options.search.table_bits,
              "the transposition table has 2^N entries per thread; 0: no table",
              {.min = 0, .max = 28});
-  fields.Add("seed", options.seed, "of the games' random tiles");
+  fields.Add("seed", options.seed, "random seed of the tiles");
   fields.Add("max_moves", options.max_moves, "cut a game after this many moves; 0: never",
              {.min = 0});
   fields.Add("explore", options.explore,

@@ -35,7 +35,8 @@ Fields FieldsOf(DataOptions& options) {
   fields.Add("min_depth", options.min_depth,
              "train on positions whose deepest analysis is at least this deep",
              {.min = 0, .max = kMaxDepth});
-  fields.Add("eval_min_depth", options.eval_min_depth, "the same for deep_acc and deep_loss",
+  fields.Add("eval_min_depth", options.eval_min_depth,
+             "validate deep_acc and deep_loss on positions at least this deep",
              {.min = 0, .max = kMaxDepth});
   fields.Add("eval_rows", options.eval_rows, "max positions of each evaluation", {.min = 1});
   fields.Add("batch_size", options.batch_size, "positions of a batch", {.min = 1, .max = 1 << 20});

@@ -31,7 +31,7 @@ Rank HighestRank(std::span<const Analysis> analyses, LabelStrategy strategy) {
 Fields FieldsOf(LabelOptions& options) {
   Fields fields;
   fields.Add("temperature", options.temperature,
-             "centipawns: a move that scores so much less has 1/e of the best move's share",
+             "in centipawns: a move this far below the best has 1/e of its share",
              {.min = 1e-3, .max = 1e6});
   fields.AddChoice("strategy", options.strategy,
                    "analyses that make the label: deepest (greatest depth, even on fewer nodes), "

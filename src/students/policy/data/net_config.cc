@@ -20,7 +20,7 @@ Fields FieldsOf(NetConfig& config) {
   fields.Add("hidden_channels", config.hidden_channels, "width of a CNN", {.min = 1, .max = 4096});
   fields.Add("kernel_size", config.kernel_size, "squares that a convolution looks at, along a side",
              {.min = 1, .max = 15});
-  fields.AddChoice("norm", config.norm, "of a CNN",
+  fields.AddChoice("norm", config.norm, "norm layers of a CNN",
                    {{"LayerNorm", NormKind::kLayerNorm}, {"RMSNorm", NormKind::kRmsNorm}});
   fields.Add("flip_board", config.flip_board, "a CNN sees the board from the side to move");
   fields.Add("hidden_size", config.hidden_size, "width of an MLP", {.min = 1, .max = 1 << 16});

@@ -51,7 +51,7 @@ Fields FieldsOf(DatasetOptions& options) {
   fields.Add("val_sql_params", options.val_sql_params, "values for the query's question marks");
   fields.Add("val_run_pct", options.val_run_pct,
              "without val_run_sql: share of the games to hold out", {.min = 0, .max = 1});
-  fields.Add("val_split_seed", options.val_split_seed, "of the draw of these games");
+  fields.Add("val_split_seed", options.val_split_seed, "random seed that draws these games");
   fields.Add("val_rows", options.val_rows, "max rows of each validation", {.min = 1});
   fields.Add("batch_size", options.batch_size, "rows of a batch", {.min = 1, .max = 1 << 20});
   fields.Add("rotate", options.rotate, "rotate boards at random");

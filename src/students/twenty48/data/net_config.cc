@@ -33,9 +33,9 @@ Fields FieldsOf(NetConfig& config) {
   fields.Add("canonical_view", config.canonical_view,
              "show the network each board in one of its eight symmetries");
   fields.Add("dropout_prob", config.dropout_prob,
-             "kept for other programs; there is no dropout here", {.min = 0, .max = 1});
+             "saved for other programs; this network has no dropout", {.min = 0, .max = 1});
   fields.Add("attention_dropout_prob", config.attention_dropout_prob,
-             "kept for other programs; there is no dropout here", {.min = 0, .max = 1});
+             "saved for other programs; this network has no dropout", {.min = 0, .max = 1});
   return fields;
 }
 

@@ -50,8 +50,8 @@ Fields FieldsOf(TargetOptions& options) {
                     {"hard_move", TargetMode::kHardMove},
                     {"tsad_soft", TargetMode::kTsadSoft}});
   fields.Add("mask_illegal", options.mask_illegal, "hard_move: mask illegal moves");
-  fields.Add("tsad_temperature", options.tsad_temperature, "of the softmax of advantages",
-             {.min = 1e-6});
+  fields.Add("tsad_temperature", options.tsad_temperature,
+             "temperature of the softmax of advantages", {.min = 1e-6});
   fields.AddChoice("tsad_scale_kind", options.tsad_scale_kind, "what advantages are divided by",
                    {{"max_abs", ScaleKind::kMaxAbs}, {"mad", ScaleKind::kMad}});
   fields.Add("tsad_min_scale", options.tsad_min_scale, "min of that divisor", {.min = 1e-12});
