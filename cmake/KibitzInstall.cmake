@@ -76,22 +76,19 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR})
 set(CPACK_DEBIAN_PACKAGE_SECTION games)
 set(CPACK_COMPONENTS_ALL kibitz libkibitz-dev)
 set(CPACK_DEBIAN_KIBITZ_PACKAGE_NAME kibitz)
-set(CPACK_DEBIAN_KIBITZ_DESCRIPTION "small neural networks that play chess and 2048
- Plays, analyses and measures networks that learned from game-tree search, also
- as a UCI engine. Makes and inspects training records. Two trained models are
- included.")
+set(CPACK_DEBIAN_KIBITZ_DESCRIPTION "The program: plays chess and 2048 with such networks, also as a UCI engine,
+measures them, and makes training records. Models that play are included.")
 set(CPACK_DEBIAN_KIBITZ_PACKAGE_SUGGESTS "stockfish, kibitz-train")
 if(KIBITZ_TORCH)
   list(APPEND CPACK_COMPONENTS_ALL kibitz-train)
   set(CPACK_DEBIAN_KIBITZ-TRAIN_PACKAGE_NAME kibitz-train)
-  set(CPACK_DEBIAN_KIBITZ-TRAIN_DESCRIPTION "small neural networks that play chess and 2048 (training)
- The program that runs the training commands of kibitz, with libtorch.")
+  set(CPACK_DEBIAN_KIBITZ-TRAIN_DESCRIPTION "The program that runs the training commands of kibitz, with libtorch.")
   # Without OpenBLAS libtorch multiplies matrices 100 times slower.
   set(CPACK_DEBIAN_KIBITZ-TRAIN_PACKAGE_DEPENDS "kibitz (= ${PROJECT_VERSION}), libopenblas0")
 endif()
 set(CPACK_DEBIAN_LIBKIBITZ-DEV_PACKAGE_NAME libkibitz-dev)
-set(CPACK_DEBIAN_LIBKIBITZ-DEV_DESCRIPTION "small neural networks that play chess and 2048 (C++ library)
- Headers, static libraries and a CMake package: find_package(kibitz).")
+set(CPACK_DEBIAN_LIBKIBITZ-DEV_DESCRIPTION "The C++ library: headers, static libraries and a CMake package for
+find_package(kibitz).")
 # Its models, and DuckDB's library for Parquet files.
 set(CPACK_DEBIAN_LIBKIBITZ-DEV_PACKAGE_RECOMMENDS "kibitz (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_LIBKIBITZ-DEV_PACKAGE_SECTION libdevel)
