@@ -146,8 +146,10 @@ TEST(GoldenDecoderPlayTest, HiddenStatesOfBothStreams) {
     const auto expected = Golden(name + ".h_causal.npy");
     const auto width = static_cast<size_t>(model.config().embed_dim);
     for (int i = 0; i < size; ++i) {
-      const Reading one = {
-          .cache = slow.get(), .first = i, .inputs = {inputs[static_cast<size_t>(i)]}, .wanted = {0}};
+      const Reading one = {.cache = slow.get(),
+                           .first = i,
+                           .inputs = {inputs[static_cast<size_t>(i)]},
+                           .wanted = {0}};
       const auto at = expected.begin() + static_cast<std::ptrdiff_t>(width) * i;
       ExpectNear(model.Read({&one, 1}), {at, at + static_cast<std::ptrdiff_t>(width)}, name);
     }
