@@ -17,12 +17,6 @@ using chess::Move;
 constexpr double kWonBy = 0.1;       // Win minus loss from which a draw is worth avoiding.
 constexpr int kWonByMaterial = 100;  // Centipawns, for players that tell no chances.
 
-std::vector<chess::Board> BoardsOf(const oracles::GameSoFar& game) {
-  std::vector<chess::Board> boards = {game.start};
-  for (Move move : game.moves) boards.push_back(boards.back().After(move));
-  return boards;
-}
-
 class OnePlyPlayer final : public Player {
  public:
   explicit OnePlyPlayer(std::unique_ptr<Player> player) : player_(std::move(player)) {}
@@ -80,7 +74,7 @@ std::unique_ptr<Player> WithOnePlyRule(std::unique_ptr<Player> player) {
 
 Answer AfterOnePlyRule(const Request& request, Answer answer) {
   if (!answer.move) return answer;
-  std::vector<chess::Board> boards = BoardsOf(request.game);
+  std::vector<chess::Board> boards = request.game.Boards();
   const chess::Board board = boards.back();
   const std::vector<Move> allowed = AllowedMoves(request);
   const Ending ending = EndingAfter(boards, *answer.move);

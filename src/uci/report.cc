@@ -6,16 +6,21 @@
 #include <cmath>
 
 #include "games/chess/move_text.h"
+#include "games/chess/rules.h"
 
 namespace kibitz::uci {
 namespace {
 
-std::string PvText(chess::Board board, const std::vector<chess::Move>& pv) {
+// `boards` is the game so far, and is as before at the end.
+std::string PvText(std::vector<chess::Board>& boards, const std::vector<chess::Move>& pv) {
+  const size_t played = boards.size();
   std::string text;
   for (chess::Move move : pv) {
-    text += " " + ToText(board, move);
-    board = board.After(move);
+    text += " " + ToText(boards.back(), move);
+    boards.push_back(boards.back().After(move));
+    if (chess::EndingOf(boards) != chess::Ending::kNone) break;
   }
+  boards.resize(played);
   return text;
 }
 
@@ -42,8 +47,9 @@ std::array<int, 3> PermilleOf(const oracles::Wdl& wdl) {
   return {win, 1000 - win - loss, loss};
 }
 
-std::vector<std::string> InfoLines(const chess::Board& root, const players::Answer& answer,
+std::vector<std::string> InfoLines(const oracles::GameSoFar& game, const players::Answer& answer,
                                    const InfoFrame& frame) {
+  std::vector<chess::Board> boards = game.Boards();
   size_t longest = static_cast<size_t>(answer.depth);
   for (const players::Line& line : answer.lines) longest = std::max(longest, line.pv.size());
   std::vector<std::string> texts;
@@ -59,7 +65,7 @@ std::vector<std::string> InfoLines(const chess::Board& root, const players::Answ
     const int64_t nodes = std::max<int64_t>(answer.nodes, 1);
     text += fmt::format(" nodes {} nps {} time {} pv{}", nodes,
                         nodes * 1000 / std::max<int64_t>(frame.milliseconds, 1), frame.milliseconds,
-                        PvText(root, line.pv));
+                        PvText(boards, line.pv));
     texts.push_back(std::move(text));
   }
   return texts;

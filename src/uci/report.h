@@ -22,8 +22,9 @@ struct InfoFrame {
   bool show_wdl = false;
 };
 // "info depth 2 seldepth 3 multipv 1 score cp 21 wdl 60 910 30 nodes 5 nps 50 time 100 pv ...":
-// one for each line, the best first. Every line has a score.
-std::vector<std::string> InfoLines(const chess::Board& root, const players::Answer& answer,
+// one for each line, the best first. Every line has a score, and ends where the game does: by mate,
+// stalemate, repetition or a rule that draws.
+std::vector<std::string> InfoLines(const oracles::GameSoFar& game, const players::Answer& answer,
                                    const InfoFrame& frame);
 
 // One "info string" for each root move, the best last, as lc0's VerboseMoveStats writes them:

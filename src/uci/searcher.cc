@@ -41,15 +41,19 @@ std::optional<Move> PonderMove(const players::Answer& answer) {
   return answer.lines[0].pv[1];
 }
 
-oracles::Limits LimitsOf(const GoRequest& go) {
+// An engine behind us keeps its clock itself, and gets less than ours: the way back takes time too.
+oracles::Limits LimitsOf(const GoRequest& go, int64_t overhead) {
   oracles::Limits limits;
   limits.nodes = go.nodes;
   if (go.depth) limits.depth = static_cast<int>(std::min<int64_t>(*go.depth, 1000));
   limits.move_milliseconds = go.movetime;
   if (go.white_time || go.black_time) {
     const int64_t other = go.white_time.value_or(go.black_time.value_or(0));
-    limits.clocks = oracles::Clocks{.white_milliseconds = go.white_time.value_or(other),
-                                    .black_milliseconds = go.black_time.value_or(other),
+    const auto left = [&](std::optional<int64_t> time) {
+      return std::max<int64_t>(time.value_or(other) - overhead, 1);
+    };
+    limits.clocks = oracles::Clocks{.white_milliseconds = left(go.white_time),
+                                    .black_milliseconds = left(go.black_time),
                                     .white_increment = go.white_increment.value_or(0),
                                     .black_increment = go.black_increment.value_or(0)};
     if (go.moves_to_go) limits.clocks->moves_to_go = static_cast<int>(*go.moves_to_go);
@@ -294,12 +298,13 @@ std::optional<players::Answer> Searcher::Play(players::Player& player, Search& s
     search.known = answer;
     Show(search, answer);
   };
-  players::Answer answer = player.Play({.game = request.game,
-                                        .limits = LimitsOf(request.go),
-                                        .lines = request.options.multipv,
-                                        .seed = request.seed,
-                                        .stop = search.cancel.get_token()},
-                                       on_progress);
+  players::Answer answer =
+      player.Play({.game = request.game,
+                   .limits = LimitsOf(request.go, request.options.move_overhead),
+                   .lines = request.options.multipv,
+                   .seed = request.seed,
+                   .stop = search.cancel.get_token()},
+                  on_progress);
   for (const std::string& remark : answer.remarks) output_.Remark(remark);
   if (!answer.move) return search.known;
   if (request.options.verbose_move_stats) {
@@ -310,7 +315,7 @@ std::optional<players::Answer> Searcher::Play(players::Player& player, Search& s
 
 void Searcher::Show(const Search& search, const players::Answer& answer) {
   const auto passed = std::chrono::duration_cast<milliseconds>(Clock::now() - search.start);
-  SayAll(InfoLines(search.request.game.Current(), answer,
+  SayAll(InfoLines(search.request.game, answer,
                    {.milliseconds = passed.count(),
                     .max_lines = static_cast<size_t>(search.request.options.multipv),
                     .show_wdl = search.request.options.show_wdl}));

@@ -31,6 +31,12 @@ Board GameSoFar::Current() const {
   return board;
 }
 
+std::vector<Board> GameSoFar::Boards() const {
+  std::vector<Board> boards = {start};
+  for (Move move : moves) boards.push_back(boards.back().After(move));
+  return boards;
+}
+
 std::string PositionLine(const GameSoFar& game, MoveStyle style) {
   const std::string fen = ToFen(game.start);
   std::string line = fen == chess::kStartFen ? "position startpos" : "position fen " + fen;

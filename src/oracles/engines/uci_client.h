@@ -42,6 +42,8 @@ struct GameSoFar {
   std::vector<chess::Move> moves = {};
 
   chess::Board Current() const;
+  // Every position, the start first.
+  std::vector<chess::Board> Boards() const;
 };
 
 struct Clocks {
