@@ -158,5 +158,74 @@ TEST(ArenaCliTest, ALadderFindsARating) {
   EXPECT_THAT(testing::ReadWhole(folder.File("ladder/report.html")), HasSubstr("<svg"));
 }
 
+TEST(ArenaCliTest, PuzzlesAndSuitesResume) {
+  const TempFolder folder;
+  const std::string puzzles = testing::SourcePath("examples/arena/puzzles.csv");
+  const std::string suite = testing::SourcePath("examples/arena/suite.epd");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"puzzles", puzzles}, {"positions", suite}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--player", "negamax?depth=2", "--out", folder.File(words[0])});
+    const Ran first = Arena(all);
+    ASSERT_EQ(first.code, 0) << first.err;
+    const Ran again = Arena(all);
+    EXPECT_EQ(again.out, first.out);
+    all[all.size() - 3] = "negamax?depth=1";
+    EXPECT_THAT(Arena(all).err, HasSubstr("made with other options"));
+  }
+}
+
+// Legal moves only, so it is at least as right as 'policy eval', which counts illegal ones.
+TEST(ArenaCliTest, LabelsOfADataSetAreMetAsInPolicyEval) {
+  const TempFolder folder;
+  const std::string kibitz = testing::ProgramPath("kibitz");
+  const std::string rows =
+      testing::SourcePath("tests/golden/policy/rows/chess_position_evaluations.parquet");
+  const std::string model = testing::ModelPath("policy-small");
+  ASSERT_EQ(
+      testing::RunCommand({kibitz, "policy", "precompute", rows, "--out", folder.File("d")}).code,
+      0);
+  const Ran eval = testing::RunCommand({kibitz, "policy", "eval", "--model", model, "--data",
+                                        folder.File("d"), "--split", "train", "--json"});
+  ASSERT_EQ(eval.code, 0) << eval.err;
+  const json expected = json::parse(eval.out);
+  const json found = Answer({"positions", "--data", folder.File("d"), "--split", "train",
+                             "--positions", "0", "--player", model + "?one_ply=0"});
+  EXPECT_EQ(found["positions"], expected["positions"]);
+  for (const auto& [ours, theirs] : {std::pair{"top1", "move_acc"}, {"top5", "top5_acc"}}) {
+    const double value = found[ours]["value"];
+    EXPECT_GE(value, expected[theirs]["value"]);
+    EXPECT_LT(value, expected[theirs]["value"].get<double>() + 0.05);
+  }
+  EXPECT_LT(found["cross_entropy"], expected["loss"]["value"]);
+  EXPECT_GE(found["calibration"].size(), 5u);
+}
+
+TEST(ArenaCliTest, ThinkingIsMeasured) {
+  const json report = Answer({"thinking", "--model", testing::GoldenPath("decoder/tiny.pt"),
+                              "--fens", testing::SourcePath("examples/arena/suite.epd"), "--judge",
+                              "negamax?depth=2", "--variations", "1,2", "--times", "10"});
+  EXPECT_EQ(report["positions"], 4);
+  EXPECT_EQ(report["budgets"].size(), 3u);
+  EXPECT_EQ(report["instinct_better"].get<int>() + report["thinking_better"].get<int>() +
+                report["equal"].get<int>(),
+            4);
+}
+
+TEST(ArenaCliTest, ABookIsBalancedAndTheSameForTheSameSeed) {
+  const TempFolder folder;
+  const auto make = [&](const std::string& name) {
+    const json report = Answer({"openings", folder.File(name), "--positions", "12", "--engine",
+                                "negamax?depth=2", "--max-cp", "60"});
+    EXPECT_EQ(report["positions"], 12);
+    return testing::ReadWhole(folder.File(name));
+  };
+  const std::string book = make("a.epd");
+  EXPECT_EQ(make("b.epd"), book);
+  const json report = Answer({"match", "random", "random", "--games", "24", "--openings",
+                              folder.File("a.epd"), "--max-plies", "4"});
+  EXPECT_EQ(report["games"], 24);
+}
+
 }  // namespace
 }  // namespace kibitz

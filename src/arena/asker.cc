@@ -9,12 +9,6 @@
 #include "base/random.h"
 
 namespace kibitz::arena {
-namespace {
-
-constexpr chess::Color kSeat = chess::Color::kWhite;  // One seat is enough.
-
-}  // namespace
-
 Fields FieldsOf(AskOptions& options) {
   Fields fields;
   fields.Add("player", options.player, "who answers", {.required = true, .metavar = "PLAYER"});
@@ -49,19 +43,19 @@ players::Answer Asker::Ask(const Piece& piece, const oracles::GameSoFar& game, i
                       .purpose = Purpose("position")})
                      .Next();
   std::optional<Watchdog> watchdog;
-  if (options_.move_time && !table.IsEngine(0, kSeat)) {
+  if (options_.move_time && !table.IsEngine(0)) {
     watchdog.emplace(piece.stop);
     request.stop = watchdog->Arm(std::chrono::steady_clock::now() +
                                  std::chrono::milliseconds(*options_.move_time));
   }
   try {
-    players::Player& player = table.At(0, kSeat);
+    players::Player& player = table.At(0);
     player.NewGame();
     return player.Play(request);
   } catch (const Error& error) {
     if (error.kind() == Error::Kind::kInterrupted) throw;
     LogWarn("no answer on position {}: {}", piece.number, error.message());
-    table.Drop(0, kSeat);
+    table.Drop(0);
     return {};
   }
 }

@@ -89,7 +89,7 @@ Book MakeBook(const BookOptions& options, const RunOptions& run, Progress* progr
     const Board board = candidate.game.Current();
     Json json = {{"fen", chess::ToFen(board)}, {"opening", candidate.opening->name}};
     if (chess::EndingOf(board) != chess::Ending::kNone || board.InCheck()) return json;
-    players::Player& player = tables[static_cast<size_t>(piece.worker)].At(0, chess::Color::kWhite);
+    players::Player& player = tables[static_cast<size_t>(piece.worker)].At(0);
     player.NewGame();
     const players::Answer answer = player.Play(
         {.game = {.start = board}, .limits = {.nodes = options.nodes}, .stop = piece.stop});

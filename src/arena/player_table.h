@@ -32,11 +32,11 @@ class PlayerTable {
   explicit PlayerTable(const std::vector<Contender>& contenders);
 
   // Throws Error when it cannot be made.
-  players::Player& At(size_t contender, chess::Color color);
+  players::Player& At(size_t contender, chess::Color color = chess::Color::kWhite);
   // An engine watches its clock itself; the others are stopped.
-  bool IsEngine(size_t contender, chess::Color color);
+  bool IsEngine(size_t contender, chess::Color color = chess::Color::kWhite);
   // Ends it; it is made again when it next plays.
-  void Drop(size_t contender, chess::Color color);
+  void Drop(size_t contender, chess::Color color = chess::Color::kWhite);
 
  private:
   struct Seat {

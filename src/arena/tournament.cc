@@ -179,6 +179,9 @@ Page TournamentResult::ToPage() const {
 
 namespace {
 
+constexpr int64_t kSearchPairs = 2;
+constexpr int64_t kBeyondGames = 40;  // Against an end of the ladder without a mixed result.
+
 // The step nearest to what is known: the middle one at first, then that of the rating. While
 // everything is won or lost, one further from the middle each time.
 size_t NextStep(const LadderResult& result, size_t last) {
@@ -208,10 +211,14 @@ LadderResult RunLadder(GameRun& run, const LadderOptions& options, Progress* pro
   size_t step = 0;
   size_t opening = 0;
   int64_t played = 0;
-  while (played + 2 * options.batch <= options.max_games && !result.enough) {
+  while (played < options.max_games && !result.enough) {
     step = NextStep(result, step);
+    // Few games until there are wins and losses: then the step is about right.
+    const bool found = result.rating && !result.rating->with_virtual_draw;
+    const int64_t left = (options.max_games - played + 1) / 2;
+    const int64_t pairs = std::min({options.batch, found ? options.batch : kSearchPairs, left});
     std::vector<ScheduledGame> games;
-    for (int64_t i = 0; i < options.batch; ++i, ++opening) {
+    for (int64_t i = 0; i < pairs; ++i, ++opening) {
       games.push_back({.white = 0, .black = step + 1, .opening = opening});
       games.push_back({.white = step + 1, .black = 0, .opening = opening});
     }
@@ -243,7 +250,8 @@ LadderResult RunLadder(GameRun& run, const LadderOptions& options, Progress* pro
     }
     const bool at_an_end = step == 0 || step + 1 == result.steps.size();
     // Beyond the ladder: more games against its end would only repeat that.
-    if (result.rating->with_virtual_draw && at_an_end && result.steps[step].counts.games() >= 40) {
+    if (result.rating->with_virtual_draw && at_an_end &&
+        result.steps[step].counts.games() >= kBeyondGames) {
       break;
     }
   }

@@ -32,6 +32,7 @@ std::vector<Command> AllCommands() {
                                    ArenaLadder(),
                                    ArenaPuzzles(),
                                    ArenaPositions(),
+                                   ArenaThinking(),
                                    ArenaOpenings(),
                                    Twenty48Oracle(),
                                    Twenty48Generate(),

@@ -32,6 +32,7 @@ Command ArenaTournament();
 Command ArenaLadder();
 Command ArenaPuzzles();
 Command ArenaPositions();
+Command ArenaThinking();
 Command ArenaOpenings();
 Command Twenty48Oracle();
 Command Twenty48Generate();
