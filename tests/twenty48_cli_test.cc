@@ -134,6 +134,18 @@ TEST(Twenty48Cli, OraclesAndModelsPlayAndAreMeasured) {
   const json compared = Answer({"eval", "--model", model, "--oracle", "heuristic", "--games", "4",
                                 "--depth", "1", "--precision", "int8"});
   EXPECT_GT(compared["agreement"]["positions"], 0);
+  const TempFolder folder;
+  const json paired = Answer({"eval", "--oracle", "heuristic", "--versus", model, "--games", "6",
+                              "--depth", "1", "--html", folder.File("eval.html")});
+  EXPECT_EQ(paired["versus"]["games"], 6);
+  EXPECT_NEAR(paired["difference"]["mean"].get<double>(),
+              paired["mean_score"].get<double>() - paired["versus"]["mean_score"].get<double>(),
+              1e-6);
+  EXPECT_GT(paired["difference"]["games_higher"], 0);
+  EXPECT_THAT(testing::ReadWhole(folder.File("eval.html")), HasSubstr("<svg"));
+  const json itself = Answer({"eval", "--model", model, "--versus", model, "--games", "3"});
+  EXPECT_EQ(itself["difference"]["mean"], 0);
+  EXPECT_EQ(itself["difference"]["p_value"], 1);
   const Ran game = Twenty48({"play", "--model", model, "--json", "--max-moves", "5"});
   EXPECT_EQ(game.code, 0) << game.err;
   const auto lines = Split(Trim(game.out), '\n');

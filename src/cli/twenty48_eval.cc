@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 #include <string>
 
+#include "arena/page.h"
+#include "arena/statistics/intervals.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -25,6 +28,9 @@ struct EvalOptions {
   twenty48::GamesOptions games;
   twenty48::PlayerOptions player;
   int64_t agreement = 2000;
+  std::string versus;
+  std::string versus_oracle;
+  std::string html;
 };
 
 Fields FieldsOf(EvalOptions& options) {
@@ -43,6 +49,12 @@ Fields FieldsOf(EvalOptions& options) {
              {.min = 1, .max = 100'000});
   fields.Add("agreement", options.agreement,
              "positions of the network's games to ask the oracle about, roughly", {.min = 0});
+  fields.Add("versus", options.versus, "a second network that plays the same games",
+             {.metavar = "PATH"});
+  fields.Add("versus_oracle", options.versus_oracle,
+             "an expectimax that plays the same games: " + std::string(kOracleHelp),
+             {.metavar = "ORACLE"});
+  fields.Add("html", options.html, "write the report as one HTML file", {.metavar = "FILE"});
   fields.AddAll(FieldsOf(options.player));
   return fields;
 }
@@ -77,59 +89,159 @@ class Agreement {
   int64_t agreed_ = 0;
 };
 
-void Print(const GameFigures& figures, const Json& object) {
-  fmt::print("{} games: mean {:.0f} ± {:.0f}, median {:.0f}, best {}; {} moves, {} moves/s\n",
-             figures.games, figures.mean, figures.error, figures.median, figures.best,
-             HumanCount(static_cast<double>(figures.moves)),
-             HumanCount(object["moves_per_second"].get<double>()));
-  for (const auto& [tile, share] : figures.reached) fmt::print("{:>8}", tile);
-  fmt::print("\n");
-  for (const auto& [tile, share] : figures.reached) fmt::print("{:>7.1f}%", 100 * share);
-  fmt::print("\n");
-  if (object.contains("agreement")) {
-    fmt::print("agreement with the oracle: {:.1f}% of {} positions\n",
-               100 * object["agreement"]["share"].get<double>(),
-               object["agreement"]["positions"].get<int64_t>());
+// One player's games and what is known of them.
+struct Played {
+  std::string name;
+  std::vector<Game> games = {};
+  double seconds = 0;
+  std::optional<Json> agreement = {};
+
+  GameFigures figures() const { return FiguresOf(games); }
+  Json ToJson() const {
+    const GameFigures all = figures();
+    Json object = Json::object();
+    if (agreement) object["agreement"] = *agreement;
+    object["games"] = all.games;
+    object["mean_score"] = all.mean;
+    object["mean_error_95"] = all.error;
+    object["median_score"] = all.median;
+    object["best_score"] = all.best;
+    for (const auto& [tile, share] : all.reached) object["reached"][std::to_string(tile)] = share;
+    object["moves"] = all.moves;
+    object["seconds"] = seconds;
+    object["moves_per_second"] = static_cast<double>(all.moves) / seconds;
+    return object;
   }
+  std::string Text() const {
+    const GameFigures all = figures();
+    std::string text = fmt::format(
+        "{} games: mean {:.0f} ± {:.0f}, median {:.0f}, best {}; {} moves, {} moves/s\n", all.games,
+        all.mean, all.error, all.median, all.best, HumanCount(static_cast<double>(all.moves)),
+        HumanCount(static_cast<double>(all.moves) / seconds));
+    for (const auto& [tile, share] : all.reached) text += fmt::format("{:>8}", tile);
+    text += "\n";
+    for (const auto& [tile, share] : all.reached) text += fmt::format("{:>7.1f}%", 100 * share);
+    text += "\n";
+    if (agreement) {
+      text += fmt::format("agreement with the oracle: {:.1f}% of {} positions\n",
+                          100 * (*agreement)["share"].get<double>(),
+                          (*agreement)["positions"].get<int64_t>());
+    }
+    return text;
+  }
+};
+
+Played PlayNetwork(const EvalOptions& options, const std::string& path, bool compare) {
+  const auto start = std::chrono::steady_clock::now();
+  twenty48::PlayerOptions chosen = options.player;
+  chosen.network.path = path;
+  twenty48::Player player(chosen);
+  Played played{.name = path};
+  std::optional<Agreement> agreement;
+  if (compare && !options.oracle.empty() && options.agreement > 0) agreement.emplace(options);
+  played.games = PlayGames(player, options.games, [&](const Board& board, const Choice& choice) {
+    if (agreement) agreement->See(board, choice);
+  });
+  if (agreement) played.agreement = agreement->ToJson();
+  played.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return played;
+}
+
+Played PlayOracle(const EvalOptions& options, const std::string& oracle) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto evaluation = OpenEvaluation(oracle);
+  Played played{.name = fmt::format("{}, depth {}", oracle, options.depth)};
+  played.games = PlayGames(*evaluation, {.depth = options.depth}, options.games,
+                           options.player.network.threads);
+  played.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return played;
+}
+
+// The same games of two players, game by game.
+struct Paired {
+  int64_t higher = 0;  // Games in which the first scored more, ...
+  int64_t lower = 0;
+  double p_value = 1;           // ... and the exact test of that.
+  arena::Resampled difference;  // Points of the first beyond the second.
+
+  Paired(const std::vector<Game>& first, const std::vector<Game>& second) {
+    std::vector<double> differences;
+    for (size_t i = 0; i < first.size(); ++i) {
+      differences.push_back(static_cast<double>(first[i].score - second[i].score));
+      higher += differences.back() > 0 ? 1 : 0;
+      lower += differences.back() < 0 ? 1 : 0;
+    }
+    p_value = arena::McNemarExact(higher, lower);
+    difference = arena::PairedBootstrap(differences);
+  }
+  Json ToJson() const {
+    return {{"mean", difference.mean},          {"low", difference.interval.low},
+            {"high", difference.interval.high}, {"p_value", difference.p_value},
+            {"games_higher", higher},           {"games_lower", lower},
+            {"games_p_value", p_value}};
+  }
+  std::string Text() const {
+    return fmt::format(
+        "first beyond second, same seeds: {:+.0f} points (95%: {:+.0f} to {:+.0f}, p = {:.3g}); "
+        "more in {} games, less in {} (p = {:.3g})\n",
+        difference.mean, difference.interval.low, difference.interval.high, difference.p_value,
+        higher, lower, p_value);
+  }
+};
+
+void WritePage(const std::string& path, const std::vector<Played>& players,
+               const std::string& text) {
+  arena::Page page("2048: " + players[0].name);
+  page.Verbatim(text);
+  std::vector<arena::PlotBar> scores;
+  for (const Played& played : players) {
+    const GameFigures figures = played.figures();
+    scores.push_back(
+        {played.name, figures.mean, figures.mean - figures.error, figures.mean + figures.error});
+  }
+  page.Plot(arena::BarPlot("Mean score with its 95% interval", scores));
+  for (const Played& played : players) {
+    std::vector<arena::PlotBar> tiles;
+    const GameFigures figures = played.figures();
+    for (const auto& [tile, share] : figures.reached) {
+      const arena::Interval interval = arena::WilsonInterval(
+          std::llround(share * static_cast<double>(figures.games)), figures.games);
+      tiles.push_back({std::to_string(tile), share, interval.low, interval.high});
+    }
+    page.Plot(arena::BarPlot("Games that reach a tile: " + played.name, tiles));
+  }
+  page.Write(path);
 }
 
 int Run(const EvalOptions& options, const Context& context) {
-  const bool network = !options.player.network.path.empty();
-  if (!network && options.oracle.empty()) {
+  const std::string& model = options.player.network.path;
+  if (model.empty() && options.oracle.empty()) {
     throw Error::Usage("give --model, or --oracle to measure the expectimax itself");
   }
-  std::vector<Game> games;
-  Json object = Json::object();
-  const auto start = std::chrono::steady_clock::now();
-  if (!network) {
-    const auto evaluation = OpenEvaluation(options.oracle);
-    games = PlayGames(*evaluation, {.depth = options.depth}, options.games,
-                      options.player.network.threads);
-  } else {
-    twenty48::Player player(options.player);
-    std::optional<Agreement> agreement;
-    if (!options.oracle.empty() && options.agreement > 0) agreement.emplace(options);
-    games = PlayGames(player, options.games, [&](const Board& board, const Choice& choice) {
-      if (agreement) agreement->See(board, choice);
-    });
-    if (agreement) object["agreement"] = agreement->ToJson();
+  if (!options.versus.empty() && !options.versus_oracle.empty()) {
+    throw Error::Usage("give --versus or --versus-oracle, not both");
   }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const GameFigures figures = FiguresOf(games);
-  object["games"] = figures.games;
-  object["mean_score"] = figures.mean;
-  object["mean_error_95"] = figures.error;
-  object["median_score"] = figures.median;
-  object["best_score"] = figures.best;
-  for (const auto& [tile, share] : figures.reached) object["reached"][std::to_string(tile)] = share;
-  object["moves"] = figures.moves;
-  object["seconds"] = seconds;
-  object["moves_per_second"] = static_cast<double>(figures.moves) / seconds;
+  std::vector<Played> players;
+  players.push_back(model.empty() ? PlayOracle(options, options.oracle)
+                                  : PlayNetwork(options, model, true));
+  if (!options.versus.empty()) players.push_back(PlayNetwork(options, options.versus, false));
+  if (!options.versus_oracle.empty()) {
+    players.push_back(PlayOracle(options, options.versus_oracle));
+  }
+  Json object = players[0].ToJson();
+  std::string text = players[0].Text();
+  if (players.size() == 2) {
+    const Paired paired(players[0].games, players[1].games);
+    object["versus"] = players[1].ToJson();
+    object["difference"] = paired.ToJson();
+    text = fmt::format("{}\n{}{}\n{}{}", players[0].name, text, players[1].name, players[1].Text(),
+                       paired.Text());
+  }
+  if (!options.html.empty()) WritePage(options.html, players, text);
   if (context.json) {
     PrintJson(object);
   } else {
-    Print(figures, object);
+    fmt::print("{}", text);
   }
   return 0;
 }
@@ -145,7 +257,8 @@ Command Twenty48Eval() {
            "Plays games side by side: mean score with its 95% interval, how many games reach each\n"
            "tile, moves per second, and how often the network's move is the oracle's. A game "
            "depends\n"
-           "on the seed and its number: all players get the same random numbers.\n"
+           "on the seed and its number: all players get the same random numbers. With --versus a\n"
+           "second player plays the same games, and a paired test compares the two.\n"
            "A network without attention runs in f32 whatever --precision says.",
        .example = "kibitz 2048 eval --model models/twenty48-small --games 1000"},
       Run);
