@@ -4,12 +4,14 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 300
 
 PREFIX ?= /usr/local
+PORT ?= 8080
 
-.PHONY: help demo test build setup install deb bench asan tsan fuzz tidy format clean
+.PHONY: help demo test serve build setup install deb bench asan tsan fuzz tidy format clean
 
 help:
 	@echo "make demo     set up, build, and show what Kibitz can do"
 	@echo "make test     set up, build, and run every test"
+	@echo "make serve    set up, build, and open the page on http://127.0.0.1:$(PORT)"
 	@echo "make install  install the program, its models and the C++ library below PREFIX=$(PREFIX)"
 	@echo "make deb      Debian packages for any x86-64-v2 machine, in build-portable"
 	@echo "make bench    run the benches (QUICK=1: under a minute each)"
@@ -30,6 +32,13 @@ demo: setup
 	@test -f build/build.ninja || cmake --preset release
 	@cmake --build --preset release -j $(JOBS) --target kibitz
 	@scripts/demo
+
+# The small decoder of the tests thinks where no better one is there.
+serve: setup
+	@test -f build/build.ninja || cmake --preset release
+	@cmake --build --preset release -j $(JOBS) --target kibitz
+	@build/kibitz serve --port $(PORT) --models models --models tests/golden/decoder/tiny.pt --runs checkpoints \
+	  --data examples --data data --engines stockfish
 
 test: build
 	@scripts/test release -j $(JOBS)

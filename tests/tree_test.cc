@@ -148,7 +148,7 @@ const std::vector<LibraryRule>& LibraryRules() {
   static const std::vector<LibraryRule> rules = {
       {{"torch/", "ATen/", "c10/"}, "learn/", {}},
       {{"duckdb", "zstd", "zip.h", "zlib", "sqlite3", "simdjson", "libdeflate"}, "io/", {}},
-      {{"httplib"}, "serve/", {}},
+      {{"boost/"}, "serve/http/", {}},
       {{"oneapi/", "dnnl", "immintrin", "nmmintrin", "smmintrin", "emmintrin", "x86intrin"},
        "nn/",
        // PEXT and CRC.

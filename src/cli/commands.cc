@@ -34,6 +34,7 @@ std::vector<Command> AllCommands() {
                                    ArenaPositions(),
                                    ArenaThinking(),
                                    ArenaOpenings(),
+                                   Serve(),
                                    Twenty48Oracle(),
                                    Twenty48Generate(),
                                    Twenty48Pack(),

@@ -25,6 +25,7 @@ Command OracleEvals();
 Command OraclePgn();
 Command Play();
 Command Uci();
+Command Serve();
 Command OracleSearch();
 Command ArenaMatch();
 Command ArenaSeries();

@@ -1,0 +1,80 @@
+// Training runs: which there are, and their metrics as they grow.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "io/weights/run_checkpoints.h"
+#include "serve/api.h"
+
+namespace kibitz::serve {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMaxBytes = int64_t{4} << 20;  // Of a log, in one reply.
+
+int64_t Now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+Json RunJson(const Found& run) {
+  return {{"id", run.id},
+          {"changed", run.changed},
+          {"idle_seconds", std::max<int64_t>(0, Now() - run.changed)},
+          {"bytes", run.bytes},
+          {"checkpoints", io::ListCheckpoints(run.path.string()).size()}};
+}
+
+Reply Runs(Office& office, const Request&, const std::string&) {
+  Json list = Json::array();
+  for (const Found& run : office.catalog.Runs()) list.push_back(RunJson(run));
+  return JsonReply({{"runs", std::move(list)}, {"folders", office.catalog.options().runs}});
+}
+
+// The whole lines of a log from byte `from` on; an unfinished last line is left for later.
+std::string WholeLines(const fs::path& path, int64_t from) {
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(from);
+  std::string bytes(static_cast<size_t>(kMaxBytes), '\0');
+  file.read(bytes.data(), kMaxBytes);
+  bytes.resize(static_cast<size_t>(file.gcount()));
+  const size_t last = bytes.rfind('\n');
+  bytes.resize(last == std::string::npos ? 0 : last + 1);
+  return bytes;
+}
+
+// Where a reader asks from beyond the end, the run was started over: it gets everything.
+Reply Metrics(Office& office, const Request& request, const std::string& id) {
+  const Found run = office.catalog.Run(id);
+  const int64_t asked = QueryInt(request, "from", 0, 0, int64_t{1} << 50);
+  const int64_t from = asked > static_cast<int64_t>(run.bytes) ? 0 : asked;
+  const std::string bytes = WholeLines(run.path / "metrics.jsonl", from);
+  Json lines = Json::array();
+  for (std::string_view line : Split(bytes, '\n')) {
+    if (line.empty()) continue;
+    Json object = Json::parse(line, nullptr, false);
+    if (object.is_object()) lines.push_back(std::move(object));
+  }
+  const int64_t next = from + static_cast<int64_t>(bytes.size());
+  Json json = RunJson(run);
+  json["from"] = from;
+  json["next"] = next;
+  json["more"] = static_cast<int64_t>(bytes.size()) > kMaxBytes / 2;
+  json["lines"] = std::move(lines);
+  return JsonReply(json);
+}
+
+}  // namespace
+
+std::vector<Route> RunRoutes() {
+  return {{"GET", "runs", Runs}, {"GET", "runs/*/metrics", Metrics}};
+}
+
+}  // namespace kibitz::serve
