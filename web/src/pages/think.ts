@@ -265,6 +265,7 @@ class ThinkPage implements Page {
     this.board.accept(mine && !now.ending ? now.legal : [], mine ? (uci) => void this.played(uci) : null);
     this.redraw();
     this.showValue();
+    this.invite();
     if (now.ending) this.el.status.textContent = `${now.result}, ${now.ending}`;
     else if (!mine && this.game.ply === this.game.moves.length) void this.think(true);
     else void this.glance();
@@ -316,6 +317,15 @@ class ThinkPage implements Page {
     const wdl = this.values.get(this.game.fen);
     setWdl(this.el.wdl, wdl);
     this.el.wdlText.textContent = wdl ? `White ${percent(wdl.win)} · draw ${percent(wdl.draw)} · Black ${percent(wdl.loss)}` : "no value yet";
+  }
+
+  // Before the first thought: what will happen.
+  private invite() {
+    if (this.running || this.variations.length || this.el.tree.children.length) return;
+    const thinks = this.player.includes("think=1");
+    fill(this.el.tree, h("li", { class: "invitation" }, h("kbd", {}, "space"), thinks
+      ? " It writes candidate lines, imagines the board after every move, values it, then decides."
+      : " It answers with its lines and their values."));
   }
 
   // --- Asking ---
@@ -501,6 +511,7 @@ class ThinkPage implements Page {
 
   private addChip(variation: Variation, index: number, node: Node, ply: number) {
     if (!variation.row) {
+      this.el.tree.querySelector(".invitation")?.remove();
       variation.row = h("li", { class: "variation" }, h("span", { class: "rank" }, String(index + 1)), h("div", { class: "chips" }));
       this.el.tree.append(variation.row);
     }
@@ -547,7 +558,7 @@ class ThinkPage implements Page {
     for (const variation of this.variations) {
       const chosen = variation.nodes[0]?.uci === final.uci;
       variation.row?.classList.toggle("chosen", chosen);
-      if (chosen && !variation.row?.querySelector(".chosen-word")) {
+      if (chosen && !this.el.tree.querySelector(".chosen-word")) {
         variation.row?.append(h("span", { class: "chosen-word" }, "chosen"));
       }
     }

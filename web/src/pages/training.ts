@@ -12,6 +12,7 @@ interface Run { text: RunText; next: number; train: Map<string, Curve>; val: Map
 
 const dashes: number[][] = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [1, 5]];
 const first = ["total_loss", "loss"];
+const told = /(loss|acc|top_?\d|^lr$|grad_norm|_mae|per_s|speed)/;
 const skipped = new Set(["step", "epoch", "kind", "closing", "time"]);
 const every = 2000;
 
@@ -24,6 +25,7 @@ class TrainingPage implements Page {
   private plots = new Map<string, { plot: uPlot; box: HTMLElement; value: HTMLElement }>();
   private list = h("div", { class: "runs", role: "group", "aria-label": "runs" });
   private grid = h("div", { class: "multiples" });
+  private rest = h("div", { class: "multiples" });  // What hardly tells anything.
   private timer = 0;
   private left = false;
 
@@ -32,6 +34,7 @@ class TrainingPage implements Page {
     this.runs.clear();
     this.plots.clear();
     fill(this.grid);
+    fill(this.rest);
     this.chosen = (params.get("runs") ?? "").split(",").filter(Boolean);
     this.smooth = Number(params.get("smooth") ?? 0.6);
     this.log = params.get("log") === "1";
@@ -42,7 +45,8 @@ class TrainingPage implements Page {
     root.append(h("h1", { class: "visually-hidden" }, "Training"), this.list,
       h("div", { class: "training-tools" },
         h("label", { for: "smooth" }, "smoothing", slider), h("label", { for: "log" }, log, "logarithmic"),
-        h("span", { class: "small" }, "lines: training · dots: validation · ring: its best step")), this.grid);
+        h("span", { class: "small" }, "lines: training · dots: validation · ring: its best step")), this.grid,
+      h("details", { class: "more", ontoggle: () => this.resize() }, h("summary", {}, "All other numbers of the log"), this.rest));
     void this.refresh();
     const resize = () => this.resize();
     const theme = () => this.rebuild();
@@ -130,6 +134,7 @@ class TrainingPage implements Page {
     for (const { plot } of this.plots.values()) plot.destroy();
     this.plots.clear();
     fill(this.grid);
+    fill(this.rest);
     this.draw();
   }
 
@@ -161,10 +166,10 @@ class TrainingPage implements Page {
     const ink = style.getPropertyValue("--soft"), line = style.getPropertyValue("--line");
     const value = h("span", { class: "number" });
     const box = h("section", { class: "multiple", "aria-label": name }, h("h3", {}, name.replaceAll("_", " "), value));
-    this.grid.append(box);
+    (told.test(name) ? this.grid : this.rest).append(box);
     const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "12px system-ui" };
     const plot = new uPlot({
-      width: box.clientWidth - 24, height: 200, series,
+      width: Math.max(80, box.clientWidth - 24), height: 200, series,
       cursor: { sync: { key: "training" }, points: { size: 6 } },
       legend: { show: false },
       scales: { x: { time: false }, y: { distr: this.log ? 3 : 1 } },
@@ -225,7 +230,7 @@ class TrainingPage implements Page {
   }
 
   private resize() {
-    for (const { plot, box } of this.plots.values()) plot.setSize({ width: box.clientWidth - 24, height: 200 });
+    for (const { plot, box } of this.plots.values()) plot.setSize({ width: Math.max(80, box.clientWidth - 24), height: 200 });
   }
 }
 
@@ -272,7 +277,7 @@ function number(value: number): string {
   const size = Math.abs(value);
   if (size >= 1000) return count(Math.round(value));
   if (size >= 10) return value.toFixed(1);
-  if (size >= 0.01) return value.toFixed(3);
+  if (size >= 0.001) return String(Number(value.toPrecision(3)));
   return value.toExponential(1);
 }
 

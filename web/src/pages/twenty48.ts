@@ -76,7 +76,7 @@ class Page2048 implements Page {
         h("button", { title: "new game (n)", onclick: () => void this.restart() }, "New game"),
         h("label", { for: "seed" }, "seed", this.seedField), h("label", { for: "pause" }, "pause", this.speed),
         h("label", { for: "compare" }, compare, "compare two on one seed")),
-      h("p", { class: "small" }, "Move with the arrow keys. The bars on the edges are what the player would do."), this.games);
+      this.games, h("p", { class: "small note2048" }, "Move with the arrow keys. The bars on the edges are what the player would do."));
     get<{ models: Model[] }>("models").then(({ models }) => {
       this.players = [...models.filter((model) => model.kind === "2048").map((model) => ({ id: model.id, name: model.id })),
         { id: "oracle:heuristic", name: "expectimax, row heuristic" }, { id: "oracle:snake", name: "expectimax, snake heuristic" }];
