@@ -44,10 +44,17 @@ export class Tiles {
       const share = values ? (most > least ? 0.15 + 0.85 * (score - least) / (most - least) : 1) : score / (most || 1);
       const long = `${Math.round(8 + 88 * share)}px`;
       const bar = side === "up" || side === "down" ? { width: long, height: "8px" } : { height: long, width: "8px" };
-      fill(element, h("span", {}, values ? score.toPrecision(3) : `${Math.round(100 * score)}%`), h("i", { style: bar }));
+      fill(element, h("span", {}, values ? behind(score - most) : `${Math.round(100 * score)}%`), h("i", { style: bar }));
       element.title = `${side}: ${score}`;
     }
   }
+}
+
+// An expected value, as its distance from the best.
+function behind(value: number): string {
+  if (value === 0) return "best";
+  const size = Math.abs(value);
+  return `−${size >= 1000 ? `${(size / 1000).toFixed(1)}k` : size >= 10 ? Math.round(size) : size.toPrecision(2)}`;
 }
 
 function at(cell: number): Record<string, string> {
