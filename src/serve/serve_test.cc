@@ -112,7 +112,9 @@ TEST_F(ApiTest, StreamsAThought) {
   for (const auto& [name, data] : events) {
     nodes += name == "node" ? 1 : 0;
     if (data.contains("tokens")) tokens += data["tokens"].size();
-    if (name == "root") EXPECT_GT(data["instinct"].size(), 5u);
+    if (name == "root") {
+      EXPECT_GT(data["instinct"].size(), 5u);
+    }
     if (name != "board") continue;
     ++boards;
     int differing = 0;
