@@ -293,7 +293,7 @@ class Session {
     } else if (word == "hint") {
       const Answer answer = Ask(*player_);
       ShowThought(Current(), answer);
-    } else if (word == "back" || word == "undo") {
+    } else if (word == "back" || word == "undo" || word == "takeback") {
       TakeBack();
     } else if (word == "resign") {
       Finish(PersonsColor() == Color::kWhite ? chess::GameResult::kBlackWins

@@ -138,7 +138,10 @@ void Engine::CountMoves(int depth) {
 
 void Engine::Set(std::string_view rest) {
   const auto setting = ParseSetOption(rest);
+  const std::string before = table_.Strength();
   const std::string reason = setting ? table_.Set(setting->name, setting->value) : setting.reason();
+  const std::string strength = table_.Strength();
+  if (strength != before && !strength.empty()) output_.Remark(strength);
   if (!reason.empty()) output_.Remark(reason);
 }
 

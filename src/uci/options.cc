@@ -221,6 +221,12 @@ std::vector<std::string> OptionTable::Lines() const {
   return lines;
 }
 
+std::string OptionTable::Strength() const {
+  if (!options_.limit_strength || maker_ == nullptr) return "";
+  const auto range = maker_->elo_range();
+  return range ? fmt::format("strength {}: {}", options_.elo, range->how) : "";
+}
+
 std::string OptionTable::Set(std::string_view name, const std::string& value) {
   std::vector<std::string> names;
   for (const Entry& entry : Entries()) {

@@ -43,6 +43,8 @@ class OptionTable {
   std::vector<std::string> Lines() const;
   // The reason when it is not taken, "" when it is. Names are compared without case.
   std::string Set(std::string_view name, const std::string& value);
+  // How strength is limited, for people; "" when it is not.
+  std::string Strength() const;
 
  private:
   struct Entry;

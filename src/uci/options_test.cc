@@ -77,8 +77,10 @@ TEST(UciOptionsTest, StrengthIsLimitedByMeasuredRatings) {
   EXPECT_THAT(players::ToText(options.player), Not(HasSubstr("elo=7")));
   EXPECT_EQ(table.Set("UCI_LimitStrength", "true"), "");
   EXPECT_THAT(players::ToText(options.player), HasSubstr("elo=700"));
+  EXPECT_EQ(table.Strength(), "strength 700: temperature by ratings against x");
   EXPECT_THAT(table.Set("UCI_Elo", "2000"), HasSubstr("from 600 to 1000"));
   EXPECT_EQ(table.Set("UCI_LimitStrength", "false"), "");
+  EXPECT_EQ(table.Strength(), "");
   EXPECT_NO_THROW(players::MakerFor(options.player)->Make());
   EXPECT_THAT(players::ToText(options.player), Not(HasSubstr("elo=7")));
 }
