@@ -49,6 +49,12 @@ std::string Title(const std::string& text) {
                      kLeftMargin, Escaped(text));
 }
 
+// A name that fits beside a bar: of a long one the end, which tells players apart.
+std::string Fitting(const std::string& name) {
+  constexpr size_t kLetters = 34;
+  return name.size() <= kLetters ? name : "…" + name.substr(name.size() - kLetters + 1);
+}
+
 const char* ColorOf(size_t i) { return kColors[i % kColors.size()]; }
 
 // The area of a line plot.
@@ -217,7 +223,7 @@ std::string BarPlot(const std::string& title, const std::vector<PlotBar>& bars) 
   for (size_t i = 0; i < bars.size(); ++i) {
     const PlotBar& bar = bars[i];
     const double y = kTopMargin + kBarHeight * static_cast<double>(i);
-    out += Label(kNameWidth - 8, y + 14, bar.name, "end");
+    out += Label(kNameWidth - 8, y + 14, Fitting(bar.name), "end");
     const double from = std::min(x(0), x(bar.value));
     out += fmt::format(
         "<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' fill='{}' opacity='0.75'/>\n",
@@ -238,7 +244,7 @@ std::string SharePlot(const std::string& title, const std::vector<ShareBar>& bar
   std::string out = Open(height) + Title(title);
   for (size_t i = 0; i < bars.size(); ++i) {
     const double y = kTopMargin + 1.3 * kBarHeight * static_cast<double>(i);
-    out += Label(kNameWidth - 8, y + 15, bars[i].name, "end");
+    out += Label(kNameWidth - 8, y + 15, Fitting(bars[i].name), "end");
     double sum = 0;
     for (const auto& part : bars[i].parts) sum += part.second;
     double x = kNameWidth;

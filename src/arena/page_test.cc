@@ -35,6 +35,13 @@ TEST(PageTest, NeedsNothingFromOutsideAndEscapesText) {
   EXPECT_THAT(html, Not(HasSubstr("href=")));
 }
 
+TEST(PageTest, LongNamesAreCutAtTheirBeginning) {
+  const std::string name = "decoder:/a/very/long/path/to/some/model.pt?think=1&max_variations=3";
+  const std::string svg = BarPlot("t", {{name, 1, 0, 2}});
+  EXPECT_THAT(svg, HasSubstr("max_variations=3<"));
+  EXPECT_THAT(svg, Not(HasSubstr("decoder:")));
+}
+
 TEST(PageTest, EmptyPlotsAreStillPictures) {
   for (const std::string& svg :
        {LinePlot({.title = "t"}), BarPlot("t", {}), SharePlot("t", {{"none", {}}})}) {

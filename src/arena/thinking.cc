@@ -312,13 +312,12 @@ std::string ThinkingResult::Text() const {
                         budget.milliseconds);
   }
   text += fmt::format(
-      "thoughts: {:.1f}% ended by themselves, {:.2f}% of {} moves legal, {:.2f}% of {} boards "
-      "right "
-      "({:.3f}% of their tokens), {:.1f}% well formed\n",
-      100 * ShareOf(form.ended, form.thoughts), 100 * ShareOf(form.legal_moves, form.moves),
-      form.moves, 100 * ShareOf(form.right_boards, form.boards), form.boards,
-      100 * ShareOf(form.right_tokens, form.tokens),
-      100 * ShareOf(form.well_formed, form.thoughts));
+      "thoughts: {:.1f}% ended by themselves, {:.1f}% well formed; {:.2f}% of {} moves legal\n"
+      "boards: {:.2f}% of {} right, {:.3f}% of their tokens\n",
+      100 * ShareOf(form.ended, form.thoughts), 100 * ShareOf(form.well_formed, form.thoughts),
+      100 * ShareOf(form.legal_moves, form.moves), form.moves,
+      100 * ShareOf(form.right_boards, form.boards), form.boards,
+      100 * ShareOf(form.right_tokens, form.tokens));
   return text;
 }
 

@@ -127,7 +127,7 @@ Command ArenaLadder() {
            "far, until the error is small enough. The rating is on the engine's own scale, at the\n"
            "time it is given here.\n\n" +
            PlayersDetails(),
-       .example = "kibitz arena ladder policy-small --max-games 16 --engine-time 10"},
+       .example = "kibitz arena ladder policy-small --max-games 8 --engine-time 10"},
       Run);
 }
 
