@@ -185,8 +185,8 @@ TEST(ArenaCliTest, LabelsOfADataSetAreMetAsInPolicyEval) {
   ASSERT_EQ(
       testing::RunCommand({kibitz, "policy", "precompute", rows, "--out", folder.File("d")}).code,
       0);
-  const Ran eval = testing::RunCommand({kibitz, "policy", "eval", "--model", model, "--data",
-                                        folder.File("d"), "--split", "train", "--json"});
+  const Ran eval = testing::RunCommand(
+      {kibitz, "policy", "eval", folder.File("d"), "--model", model, "--split", "train", "--json"});
   ASSERT_EQ(eval.code, 0) << eval.err;
   const json expected = json::parse(eval.out);
   const json found = Answer({"positions", "--data", folder.File("d"), "--split", "train",
