@@ -38,11 +38,14 @@ void AddAll(std::vector<Route>& to, std::vector<Route> from) {
 }  // namespace
 
 Office::Office(const ApiOptions& options)
-    : catalog(options.catalog), desk(catalog, options.desk), jobs(options.jobs) {}
+    : catalog(options.catalog),
+      desk(catalog, options.desk),
+      series(options.results),
+      jobs(options.jobs) {}
 
 Api::Api(const ApiOptions& options) : office_(std::make_unique<Office>(options)) {
   for (auto* routes : {&ChessRoutes, &ThinkRoutes, &ModelRoutes, &JobRoutes, &RunRoutes,
-                       &DataRoutes, &Twenty48Routes}) {
+                       &DataRoutes, &Twenty48Routes, &ArenaRoutes}) {
     AddAll(routes_, routes());
   }
 }

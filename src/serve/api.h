@@ -14,6 +14,7 @@
 #include "serve/desk.h"
 #include "serve/http/message.h"
 #include "serve/jobs.h"
+#include "serve/series_store.h"
 
 namespace kibitz::serve {
 
@@ -21,6 +22,7 @@ struct ApiOptions {
   CatalogOptions catalog = {};
   DeskOptions desk = {};
   JobQueueOptions jobs = {};
+  std::string results = {};  // Folder of series; "": they are not kept.
 };
 
 // What handlers share.
@@ -29,6 +31,7 @@ struct Office {
 
   Catalog catalog;
   Desk desk;
+  SeriesStore series;
   JobQueue jobs;
 };
 
@@ -47,6 +50,7 @@ std::vector<Route> JobRoutes();
 std::vector<Route> RunRoutes();
 std::vector<Route> DataRoutes();
 std::vector<Route> Twenty48Routes();
+std::vector<Route> ArenaRoutes();
 
 class Api {
  public:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 #include <utility>
 
@@ -48,6 +49,14 @@ CatalogOptions CatalogOf(const ServeOptions& options) {
   return catalog;
 }
 
+std::string ResultsOf(const ServeOptions& options) {
+  if (!options.results.empty()) return options.results;
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state != '\0') return fmt::format("{}/kibitz/series", state);
+  const char* home = std::getenv("HOME");
+  return home != nullptr && *home != '\0' ? fmt::format("{}/.local/state/kibitz/series", home) : "";
+}
+
 }  // namespace
 
 Fields FieldsOf(ServeOptions& options) {
@@ -62,6 +71,9 @@ Fields FieldsOf(ServeOptions& options) {
              {.metavar = "PROGRAM"});
   fields.Add("allow_host", options.allow_host, "further names that this server is reached by",
              {.metavar = "NAME"});
+  fields.Add("results", options.results,
+             "folder that keeps series of games; default: ~/.local/state/kibitz/series",
+             {.metavar = "DIR"});
   fields.Add("token", options.token,
              "secret that clients must know; default: none on 127.0.0.1, else a random one");
   fields.Add("jobs", options.jobs, "thoughts, moves and games at once; others wait",
@@ -73,7 +85,8 @@ Serving::Serving(ServeOptions options) : options_(std::move(options)), token_(op
   if (token_.empty() && !IsLoopback(options_.host)) token_ = RandomToken();
   api_ = std::make_unique<Api>(ApiOptions{.catalog = CatalogOf(options_),
                                           .desk = {.engines = options_.engines},
-                                          .jobs = {.running = options_.jobs}});
+                                          .jobs = {.running = options_.jobs},
+                                          .results = ResultsOf(options_)});
   // The gate needs the port, which is known once the server listens.
   auto gate = std::make_shared<std::unique_ptr<Gate>>();
   server_ = std::make_unique<Server>(

@@ -25,6 +25,7 @@ struct ServeOptions {
   std::vector<std::string> runs = {};
   std::vector<std::string> engines = {};
   std::vector<std::string> allow_host = {};
+  std::string results = {};  // "": below the home folder.
   std::string token = {};
   int jobs = 2;
 };

@@ -38,7 +38,7 @@ function metric(i) {
 async function serve() {
   const server = spawn(kibitz, ["serve", "--port", "0", "--models", path.join(golden, "decoder/tiny.pt"), "--models", path.join(root, "models"),
     "--data", path.join(folder, "data"), "--data", path.join(root, "examples"), "--data", path.join(golden, "twenty48"),
-    "--runs", path.join(folder, "runs"), "--engines", "stockfish"], { stdio: ["ignore", "pipe", "inherit"] });
+    "--runs", path.join(folder, "runs"), "--results", path.join(folder, "series"), "--engines", "stockfish"], { stdio: ["ignore", "pipe", "inherit"] });
   const address = await new Promise((resolve, reject) => {
     server.stdout.once("data", (data) => resolve(String(data).split("\n")[0]));
     server.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
@@ -92,17 +92,38 @@ const scenes = {
     assert.match(await page.textContent(".runs"), /alive/);
     return "training";
   },
+  async arena(page) {
+    await page.goto(`${site}/arena?white=policy:policy-small&black=negamax%3Fdepth%3D2&opening=${encodeURIComponent("C65 Ruy Lopez: Berlin Defence")}`);
+    await page.waitForSelector(".moves .move");
+    const before = await page.locator(".moves .move").count();
+    for (let i = 1; i <= 3; i++) {
+      await page.locator("main").press("s");
+      await page.waitForFunction((n) => document.querySelectorAll(".moves .move").length === n, before + i, { timeout: patience });
+    }
+    assert.ok((await page.locator(".bars li").count()) > 0);
+    await page.selectOption("#player0", "random");
+    await page.selectOption("#player1", "negamax?depth=2");
+    await page.fill("#pairs", "2");
+    await page.click("#start-series");
+    await page.waitForFunction(() => /4 of 4 games/.test(document.querySelector(".series")?.textContent ?? ""), null, { timeout: 4 * patience });
+    await page.waitForSelector(".series-list li");
+    return "arena";
+  },
   async data(page) {
     await page.goto(`${site}/data?set=evals`);
     await page.waitForSelector(".bars li");
-    for (const index of ["1", "2"]) {
+    // At least two steps, and on to a position whose moves are not all alike: a temperature changes nothing in others.
+    const spread = () => page.$$eval(".bars .number", (all) => parseFloat(all[0].textContent) - parseFloat(all.at(-1).textContent));
+    let index = 0;
+    while (index < 2 || (await spread()) < 5) {
       await page.locator("main").press("ArrowRight");
-      await page.waitForFunction((n) => document.querySelector("#index").value === n, index, { timeout: patience });
+      index++;
+      await page.waitForFunction((n) => document.querySelector("#index").value === n, String(index), { timeout: patience });
     }
     const cold = await page.textContent(".bars .number");
     await page.locator("#temperature").fill("2.9");
     await page.waitForFunction((text) => document.querySelector(".bars .number").textContent !== text, cold, { timeout: patience });
-    assert.match(page.url(), /index=2/);
+    assert.match(page.url(), new RegExp(`index=${index}&`));
     assert.match(page.url(), /temperature=/);
     return "data";
   },

@@ -4,13 +4,13 @@ import { BoardView, placementOf, type Arrow, type Shown } from "../board";
 import { count, fill, h, percent } from "../dom";
 import { Game } from "../game";
 import { announce, emptyState, fail, remember, tell, type Page } from "../shell";
-import { setWdl, wdlBar, wdlText } from "../wdl";
+import { setWdl, wdlBar } from "../wdl";
 
 interface Node {
   uci: string; san?: string; legal: boolean; probability?: number; wdl?: Wdl;
   written?: string; rules?: string; wrong?: string[]; fen?: string; chip?: HTMLElement;
 }
-interface Variation { nodes: Node[]; ended: boolean; row?: HTMLElement }
+interface Variation { nodes: Node[]; ended: boolean; score?: string; row?: HTMLElement }
 interface Final { uci: string; san: string; wdl?: Wdl; note: string }
 
 type Side = "both" | "white" | "black";  // Whom the visitor plays.
@@ -155,10 +155,16 @@ class ThinkPage implements Page {
       this.player = (select.querySelector("option") as HTMLOptionElement | null)?.value ?? "";
     }
     select.value = this.player;
+    this.fitPlayer();
     if (!this.players.some((p) => p.name.includes("think=1"))) {
       this.el.tree.before(emptyState("No network here thinks out loud",
         "Train a decoder (docs/DECODER.md) or give its folder: kibitz serve --models DIR. Other players can be asked meanwhile."));
     }
+  }
+
+  // Only who thinks out loud has temperatures of lines, and tokens.
+  private fitPlayer() {
+    for (const part of document.querySelectorAll<HTMLElement>(".options, .raw")) part.hidden = !this.player.includes("think=1");
   }
 
   private fillSides() {
@@ -188,7 +194,7 @@ class ThinkPage implements Page {
     }
   }
 
-  private choose(name: string) { this.player = name; this.stop(); this.forget(); this.positionChanged(); }
+  private choose(name: string) { this.player = name; this.fitPlayer(); this.stop(); this.forget(); this.positionChanged(); }
   private takeSide(side: Side) {
     this.side = side;
     if (side !== "both") { this.flipped = side === "black"; this.board.flip(this.flipped); }
@@ -467,7 +473,9 @@ class ThinkPage implements Page {
       this.showLines(data);
       if (event === "answer" && data.move) {
         this.final = { ...data.move, note: data.remarks?.[0] ?? `${count(data.nodes)} positions` };
-        this.instinct = data.moves.some((m: Candidate) => m.probability > 0) ? data.moves : [];
+        // An engine tells no probabilities: all are the same.
+        const told = data.moves.some((move: Candidate) => move.probability !== data.moves[0].probability);
+        this.instinct = told ? data.moves : [];
         this.showInstinct("likely");
         this.showFinal();
       }
@@ -478,7 +486,7 @@ class ThinkPage implements Page {
 
   private showLines(data: any) {
     fill(this.el.tree);
-    this.variations = data.lines.map((line: any) => ({ ended: true, nodes: line.pv.map((move: any, i: number): Node =>
+    this.variations = data.lines.map((line: any) => ({ ended: true, score: scoreText(line), nodes: line.pv.map((move: any, i: number): Node =>
       ({ ...move, legal: true, wdl: i === 0 ? line.wdl : undefined })) }));
     this.variations.forEach((variation, i) => variation.nodes.forEach((node, ply) => this.addChip(variation, i, node, ply)));
   }
@@ -512,20 +520,21 @@ class ThinkPage implements Page {
   private addChip(variation: Variation, index: number, node: Node, ply: number) {
     if (!variation.row) {
       this.el.tree.querySelector(".invitation")?.remove();
-      variation.row = h("li", { class: "variation" }, h("span", { class: "rank" }, String(index + 1)), h("div", { class: "chips" }));
+      variation.row = h("li", { class: "variation" }, h("span", { class: "rank" }, String(index + 1)), h("div", { class: "chips" }),
+        variation.score ? h("span", { class: "score number" }, variation.score) : null);
       this.el.tree.append(variation.row);
     }
     const name = node.san ?? node.uci;
     const chip = h("button", { class: `chip${node.legal ? "" : " illegal"}`,
-      "aria-label": `${name}${node.legal ? "" : ", against the rules"}${node.wdl ? ", " + wdlText(node.wdl) : ""}`,
       onmouseenter: () => void this.look(variation, ply), onmouseleave: () => this.lookAway(),
       onfocus: () => void this.look(variation, ply), onblur: () => this.lookAway(),
       onclick: () => void this.look(variation, ply) },
-    h("span", { class: "chip-move" }, node.legal ? name : h("s", {}, name), node.legal ? null : "?"),
+    h("span", { class: "chip-move" }, node.legal ? name : h("s", {}, name), node.legal ? null : "?",
+      node.legal ? null : h("span", { class: "visually-hidden" }, " against the rules")),
     node.probability !== undefined && ply === 0 ? h("span", { class: "number" }, percent(node.probability)) : null,
     wdlBar(node.wdl));
     node.chip = chip;
-    variation.row.lastElementChild!.append(chip);
+    variation.row.querySelector(".chips")!.append(chip);
   }
 
   // The board of a node, as the model wrote it.
@@ -596,6 +605,13 @@ class ThinkPage implements Page {
 
 const startFen = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 let tokenNames: string[] | undefined;
+
+// Centipawns or mate of an engine's line, White's view.
+function scoreText(line: { cp?: number; mate?: number }): string | undefined {
+  if (line.mate !== undefined) return `#${line.mate}`;
+  if (line.cp === undefined) return undefined;
+  return `${line.cp > 0 ? "+" : line.cp < 0 ? "−" : ""}${(Math.abs(line.cp) / 100).toFixed(2)}`;
+}
 
 function ordinal(n: number): string {
   const last = n % 100 > 10 && n % 100 < 14 ? 0 : n % 10;
