@@ -28,8 +28,9 @@ void CheckLimit(const std::string& key, const std::string& value) {
   const auto limit = Limits().find(key);
   if (limit == Limits().end()) return;
   const auto number = ParseDouble(value);
-  if (number && *number > limit->second) {
-    throw Error::Usage("{}={}: this server allows at most {}", key, value, limit->second);
+  if (!number || *number > limit->second) {
+    throw Error::Usage("{}={}: this server allows a number of at most {}", key, Quoted(value),
+                       limit->second);
   }
 }
 

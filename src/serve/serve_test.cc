@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -214,14 +215,39 @@ TEST_F(ApiTest, StopsWorkThatNobodyWatches) {
   const Reply first =
       Ask("POST", "/api/v1/move", {{"player", "stockfish?movetime=30000"}, {"seed", 1}});
   ASSERT_NE(first.events, nullptr);
+  while (Get("jobs")["jobs"][0]["state"] == "waiting") {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   const Reply second = Ask("POST", "/api/v1/move", {{"player", "random"}});
   const Reply third = Ask("POST", "/api/v1/move", {{"player", "random"}});
   ASSERT_NE(third.events, nullptr);
   const Reply fourth = Ask("POST", "/api/v1/move", {{"player", "random"}});
-  EXPECT_TRUE(fourth.events != nullptr || fourth.response.status == 503);
-  first.on_leave();  // The client of the long one goes away.
+  EXPECT_EQ(fourth.response.status, 503);  // One runs, two wait.
+  first.on_leave();                        // The client of the long one goes away.
   EXPECT_EQ(Events(second).back().second["state"], "done");
   EXPECT_EQ(Events(first).back().second["state"], "stopped");
+}
+
+TEST_F(ApiTest, PlaysASeries) {
+  const auto events = Stream("series", {{"first", "negamax?depth=1"},
+                                        {"second", "random"},
+                                        {"pairs", 2},
+                                        {"openings", "named"},
+                                        {"max_plies", 20}});
+  EXPECT_EQ(std::count_if(events.begin(), events.end(),
+                          [](const auto& event) { return event.first == "game"; }),
+            4);
+  const std::string id = Get("series")["series"][0]["id"];
+  const Json summary = Get("series/" + id);
+  EXPECT_EQ(summary["games"], 4);
+  EXPECT_EQ(summary["wins"].get<int>() + summary["draws"].get<int>() + summary["losses"].get<int>(),
+            4);
+  EXPECT_EQ(summary["openings"].size(), 2u);
+  const std::string pgn = Ask("GET", "/api/v1/series/" + id + "/pgn").response.body;
+  EXPECT_THAT(pgn, HasSubstr("[White \"random\"]"));
+  EXPECT_THAT(Fault("series", {{"first", "random"}, {"second", "random"}, {"openings", "/etc/x"}}),
+              HasSubstr("openings"));
+  EXPECT_FALSE(Get("openings?q=berlin")["openings"].empty());
 }
 
 TEST_F(ApiTest, AnswersUnknownAddresses) {
