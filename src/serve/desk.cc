@@ -101,11 +101,16 @@ Shelf<players::Player>::Seat Desk::Player(const AllowedPlayer& player) {
   return players_.Take(player.key, [&] { return players::MakerFor(player.name)->Make(); });
 }
 
-Shelf<decoder::Player>::Seat Desk::Decoder(const std::string& id, const std::string& precision) {
-  const ModelEntry entry = catalog_.Model(id);
+ModelEntry Desk::DecoderEntry(const std::string& id) {
+  ModelEntry entry = catalog_.Model(id);
   if (entry.kind != "decoder") {
     throw Error::Usage("{} is no decoder and writes no thoughts; ask it for a move", entry.id);
   }
+  return entry;
+}
+
+Shelf<decoder::Player>::Seat Desk::Decoder(const std::string& id, const std::string& precision) {
+  const ModelEntry entry = DecoderEntry(id);
   nn::NetworkOptions options{.path = entry.path.string()};
   const std::string reason = FieldsOf(options).Set("precision", precision);
   if (!reason.empty()) throw Error::Usage("precision: {}", reason);

@@ -87,6 +87,8 @@ class Desk {
 
   AllowedPlayer Allow(const std::string& name);
   Shelf<players::Player>::Seat Player(const AllowedPlayer& player);
+  // The model, where it is a decoder. Throws Error::Usage when it is none.
+  ModelEntry DecoderEntry(const std::string& id);
   // `precision`: "f32" or "int8". Throws Error::Usage when the model is no decoder.
   Shelf<decoder::Player>::Seat Decoder(const std::string& id, const std::string& precision);
   Shelf<twenty48::Player>::Seat Twenty48(const std::string& id);

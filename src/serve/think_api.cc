@@ -197,6 +197,7 @@ void Teller::TellFinal(const Thought& thought) {
 
 Reply Think(Office& office, const Request& request, const std::string&) {
   const ThinkRequest think = ThinkRequestIn(BodyOf(request));
+  office.desk.DecoderEntry(think.model);  // Says now, not in the stream, that there is none.
   const auto job =
       office.jobs.Start({.kind = "think", .title = think.model}, [&office, think](Job& self) {
         const auto seat = office.desk.Decoder(think.model, think.precision);

@@ -1,5 +1,5 @@
-// node test/browser.mjs KIBITZ [--pictures DIR] [--only NAME]: uses every page in a real browser, against a real server
-// with real models, and fails on a wrong result, a console error, or a serious fault that axe-core finds.
+// node test/browser.mjs KIBITZ [--pictures DIR] [--only NAME] [--all]: uses every page in a real browser, against a real server
+// with real models, and fails on a wrong result, a console error, or a serious fault that axe-core finds. Each page at desktop width in light and at phone width in dark; with --all in further combinations.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -19,20 +19,21 @@ const folder = mkdtempSync(path.join(os.tmpdir(), "kibitz-web-"));
 const run = path.join(folder, "runs/growing");
 
 const sizes = { desktop: { width: 1440, height: 900 }, tablet: { width: 1024, height: 768 }, phone: { width: 390, height: 844 } };
+let written = 0;  // Lines of the run.
 const patience = 60000;  // Milliseconds; a busy machine is slow, not broken.
 
 function prepare() {
   mkdirSync(run, { recursive: true });
-  writeFileSync(path.join(run, "metrics.jsonl"), Array.from({ length: 30 }, (_, i) => metric(i)).join(""));
+  writeFileSync(path.join(run, "metrics.jsonl"), Array.from({ length: 30 }, () => metric(written++)).join(""));
   execFileSync(kibitz, ["policy", "precompute", path.join(golden, "policy/rows/chess_position_evaluations.parquet"), "--out",
     path.join(folder, "data/evals"), "--quiet"]);
 }
 
 function metric(i) {
-  const loss = 2 + 5 * Math.exp(-i / 12) + 0.05 * Math.sin(i * 7);
+  const loss = 2 + 20 / (4 + i);
   const line = { step: 10 * (i + 1), kind: "train", total_loss: loss, move_acc: 1 - loss / 8, lr: 1e-3 * Math.min(1, i / 5), grad_norm: 2 - i / 40 };
   const val = i % 10 === 9 ? JSON.stringify({ step: line.step, kind: "val", total_loss: loss + 0.1, move_acc: 0.9 - loss / 8 }) + "\n" : "";
-  return JSON.stringify(line) + "\n" + val;
+  return JSON.stringify(line) + "\n" + val;  // Loss falls with each.
 }
 
 async function serve() {
@@ -87,7 +88,7 @@ const scenes = {
     await page.goto(`${site}/training?runs=growing`);
     await page.waitForSelector(".multiple canvas");
     const before = await page.textContent(".multiple h3 .number");
-    appendFileSync(path.join(run, "metrics.jsonl"), Array.from({ length: 10 }, (_, i) => metric(40 + i)).join(""));
+    appendFileSync(path.join(run, "metrics.jsonl"), Array.from({ length: 10 }, () => metric(written++)).join(""));
     await page.waitForFunction((text) => document.querySelector(".multiple h3 .number").textContent !== text, before, { timeout: patience });
     assert.match(await page.textContent(".runs"), /alive/);
     return "training";
@@ -202,7 +203,7 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? 
 try {
   for (const name of Object.keys(scenes)) {
     if (only && only !== name) continue;
-    for (const [size, scheme] of [["desktop", "light"], ["phone", "dark"], ...(pictures ? [["desktop", "dark"], ["tablet", "light"], ["phone", "light"]] : [])]) {
+    for (const [size, scheme] of [["desktop", "light"], ["phone", "dark"], ...(process.argv.includes("--all") ? [["desktop", "dark"], ["tablet", "light"], ["phone", "light"]] : [])]) {
       try {
         await visit(browser, name, size, scheme);
         console.log(`ok   ${name} ${size} ${scheme}`);
