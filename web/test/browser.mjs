@@ -1,5 +1,6 @@
 // node test/browser.mjs KIBITZ [--pictures DIR] [--only NAME] [--all]: uses every page in a real browser, against a real server
-// with real models, and fails on a wrong result, a console error, or a serious fault that axe-core finds. Each page at desktop width in light and at phone width in dark; with --all in further combinations.
+// with real models, and fails on a wrong result, a console error, or a serious fault that axe-core finds. Each page at
+// desktop width in light and at phone width in dark; with --all in further combinations.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
