@@ -143,12 +143,15 @@ class ParquetReader {
 struct ParquetWriterOptions {
   // Rounded up to whole vectors of 2048 rows.
   uint64_t row_group_rows = 122880;
+  // Fewer rows where they are long: as the first 2048 rows tell. DuckDB holds a group in memory,
+  // uncompressed.
+  uint64_t row_group_bytes = 128ULL << 20;
   int compression_level = 3;                         // Of zstd, 1 to 22.
   std::map<std::string, std::string> metadata = {};  // Kept in the footer.
 };
 
 // Fills "<path>.tmp" and renames it in Finish(). Compression runs on a thread of its own; memory
-// holds about one row group.
+// holds about one row group, and batches of 2048 rows that wait for it.
 class ParquetWriter {
  public:
   // Throws Error when the folder cannot be written. Column names are distinct.

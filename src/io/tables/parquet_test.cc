@@ -392,6 +392,20 @@ TEST(ParquetWriter, NamesWhatIsWrong) {
             std::string::npos);
 }
 
+TEST(ParquetWriter, LongRowsMakeSmallGroups) {
+  const TempFolder folder;
+  const std::string path = folder.File("long.parquet");
+  ParquetWriter writer(path, {{"text", ColumnType::kText}}, {.row_group_bytes = 1 << 20});
+  for (int n = 0; n < 5000; ++n) {
+    writer.SetText(0, std::string(400, static_cast<char>('a' + n % 26)));
+    writer.EndRow();
+  }
+  writer.Finish();
+  const ParquetReader reader({path});
+  ASSERT_EQ(reader.Info(0).rows, 5000U);
+  EXPECT_EQ(reader.Info(0).row_groups.size(), 3U);
+}
+
 TEST(ParquetWriter, SaysWhenTheDiskRefuses) {
   if (!testing::Exists("/dev/full")) GTEST_SKIP() << "/dev/full is not here";
   const TempFolder folder;

@@ -3,6 +3,7 @@
 // however long the file.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <condition_variable>
@@ -244,10 +245,10 @@ class ParquetWriter::Impl {
         file_(path),
         source_{.columns = std::move(columns), .channel = {}},
         connection_(std::make_shared<DuckDatabase>(DuckDatabase::Options{})),
+        options_(options),
         batch_(std::make_unique<RowBatch>(source_.columns.size())) {
     CheckColumns(source_.columns);
     RegisterSource(connection_, source_);
-    copier_ = std::thread([this, sql = CopyStatement(file_.temporary(), options)] { Copy(sql); });
   }
 
   ~Impl() { Join(true); }
@@ -281,8 +282,9 @@ class ParquetWriter::Impl {
   const std::vector<ColumnSpec>& columns() const { return source_.columns; }
 
   void Finish() {
-    CHECK(copier_.joinable());
-    if (batch_->rows > 0) Flush();
+    CHECK(!finished_);
+    finished_ = true;
+    if (batch_->rows > 0 || !started_) Flush();
     Join(false);
     ThrowIfFailed();
     file_.Commit();
@@ -298,7 +300,22 @@ class ParquetWriter::Impl {
     source_.channel.TakerGone();
   }
 
+  // When the first batch shows how long rows are.
+  void Start() {
+    started_ = true;
+    uint64_t bytes = 0;
+    for (const BatchColumn& column : batch_->columns) {
+      bytes += column.bytes.size() + batch_->rows * sizeof(int64_t);
+    }
+    const uint64_t batches = options_.row_group_bytes / std::max<uint64_t>(1, bytes);
+    options_.row_group_rows =
+        std::min(options_.row_group_rows, std::max<uint64_t>(1, batches) * kBatchRows);
+    copier_ = std::thread([this, sql = CopyStatement(file_.temporary(), options_)] { Copy(sql); });
+  }
+
   void Flush() {
+    if (!started_) Start();
+    if (batch_->rows == 0) return;
     const bool taken = source_.channel.Push(std::move(batch_));
     batch_ = std::make_unique<RowBatch>(source_.columns.size());
     if (taken) return;
@@ -321,6 +338,9 @@ class ParquetWriter::Impl {
   AtomicFile file_;  // DuckDB fills it by name; its lock, fsync and rename are ours.
   Source source_;
   DuckConnection connection_;
+  ParquetWriterOptions options_;
+  bool started_ = false;
+  bool finished_ = false;
   std::unique_ptr<RowBatch> batch_;
   uint64_t rows_ = 0;
   std::string failure_;  // Set by the copier, read after Join.
