@@ -66,8 +66,10 @@ EngineTeacher::EngineTeacher(EngineTeacherOptions options)
   look.options.clear();
   const UciClient engine(look);
   name_ = engine.name();
-  tells_wdl_ = engine.FindOption("UCI_ShowWDL") != nullptr;
   AddOwnOptions(options_, engine);
+  tells_wdl_ = std::ranges::any_of(options_.options, [](const auto& option) {
+    return LowerCase(option.first) == "uci_showwdl" && LowerCase(option.second) == "true";
+  });
   pool_ = std::make_unique<UciPool>(SpecOf(options_),
                                     PoolOptions{.engines = options_.engines, .fault_of = FaultOf});
 }
