@@ -40,6 +40,7 @@ DecoderNet Tiny() {
   Fields fields = FieldsOf(config);
   nlohmann::ordered_json tree;
   for (const std::string& name : fields.Names()) {
+    if (name == "mean_values") continue;  // Ours: the reference has no such key.
     const io::Value& value = root.Get("config.model." + name);
     tree[name] = value.Is(io::Value::Kind::kInt) ? json(value.AsInt()) : json(value.AsDouble());
   }
@@ -170,7 +171,9 @@ Batch ReadBatch(const std::string& folder) {
       sequence.ids.push_back(static_cast<TokenId>(row[i]));
       const bool thinking = thinking_moves[b][i].item<bool>();
       if (thinking || final_moves[b][i].item<bool>()) {
-        sequence.moves.push_back({position, move_targets[b][i].item<int32_t>(), thinking});
+        sequence.moves.push_back({.position = position,
+                                  .move = move_targets[b][i].item<int32_t>(),
+                                  .kind = thinking ? MoveKind::kThinking : MoveKind::kFinal});
         sequence.thinking |= thinking;
       }
       // The documents' rule: tokens before the first move have no board target.

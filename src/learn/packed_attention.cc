@@ -310,12 +310,14 @@ struct BackwardData {
   const float* out;
   const float* log_sums;  // Of this head, by output row.
   const float* dout;
-  float* dq;  // Added to: runs may share rows.
+  const float* dlog_sums;  // As log_sums; null: 0.
+  float* dq;               // Added to: runs may share rows.
   float* dk;
   float* dv;
 };
 
-// dscore = weight * (dweight - sum over the row of dout * out), in place of dweight.
+// dscore = weight * (dweight - row_sum), in place of dweight; row_sum is that of dout * out over
+// the row, less dlog_sum.
 void ScoreGradients(const QueryBlock& block, const float* weights, int64_t stride,
                     const float* row_sums, float* gradients) {
   for (int64_t i = 0; i < block.rows; ++i) {
@@ -391,7 +393,7 @@ void BlockBackward(const Job& job, const BackwardData& data, const QueryRun& ask
     const float* dout = job.Columns(data.dout, out_row + i);
     const float* out = job.Columns(data.out, out_row + i);
     CopyRow(dout, sizes, room.dmixed + i * sizes.padded);
-    row_sums[i] = 0;
+    row_sums[i] = data.dlog_sums == nullptr ? 0.0F : -data.dlog_sums[out_row + i];
     for (int64_t e = 0; e < sizes.head_width; ++e) row_sums[i] += dout[e] * out[e];
   }
   RecomputeWeights(job, data, block, out_row, room);
@@ -434,9 +436,9 @@ struct PlanHolder : torch::CustomClassHolder {
 };
 
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
-                        const Tensor& angle_table, std::shared_ptr<const AttentionPlan> plan,
-                        int64_t heads) {
+  static variable_list forward(AutogradContext* ctx, const Tensor& q, const Tensor& k,
+                               const Tensor& v, const Tensor& angle_table,
+                               std::shared_ptr<const AttentionPlan> plan, int64_t heads) {
     const auto rows = static_cast<int64_t>(plan->seen.size());
     const Sizes sizes = SizesOf(q.size(1), heads);
     const Angles angles = {angle_table[0].data_ptr<float>(), angle_table[1].data_ptr<float>()};
@@ -450,7 +452,8 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     ctx->saved_data["plan"] =
         torch::IValue::make_capsule(c10::make_intrusive<PlanHolder>(std::move(plan)));
     ctx->saved_data["heads"] = heads;
-    return out;
+    ctx->set_materialize_grads(false);
+    return {out, log_sums};
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
@@ -461,20 +464,25 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const int64_t heads = ctx->saved_data["heads"].toInt();
     const Sizes sizes = SizesOf(q.size(1), heads);
     const Angles angles = {saved[3][0].data_ptr<float>(), saved[3][1].data_ptr<float>()};
+    CHECK(gradients[0].defined());
     const Tensor dout = gradients[0].contiguous();
+    const Tensor dlog_sums = gradients[1].defined() ? gradients[1].contiguous() : Tensor();
     auto dq = torch::zeros_like(q);         // (rows of q, D)
     auto dk = torch::zeros_like(saved[1]);  // (rows of k, D)
     auto dv = torch::zeros_like(saved[2]);  // (rows of k, D)
     ForEachJob(plan, sizes, angles, heads, [&](const Job& job, int64_t head) {
-      AttendBackward(job, {.q = q.data_ptr<float>(),
-                           .k = saved[1].data_ptr<float>(),
-                           .v = saved[2].data_ptr<float>(),
-                           .out = saved[4].data_ptr<float>(),
-                           .log_sums = saved[5].data_ptr<float>() + head * dout.size(0),
-                           .dout = dout.data_ptr<float>(),
-                           .dq = dq.data_ptr<float>(),
-                           .dk = dk.data_ptr<float>(),
-                           .dv = dv.data_ptr<float>()});
+      AttendBackward(
+          job, {.q = q.data_ptr<float>(),
+                .k = saved[1].data_ptr<float>(),
+                .v = saved[2].data_ptr<float>(),
+                .out = saved[4].data_ptr<float>(),
+                .log_sums = saved[5].data_ptr<float>() + head * dout.size(0),
+                .dout = dout.data_ptr<float>(),
+                .dlog_sums = dlog_sums.defined() ? dlog_sums.data_ptr<float>() + head * dout.size(0)
+                                                 : nullptr,
+                .dq = dq.data_ptr<float>(),
+                .dk = dk.data_ptr<float>(),
+                .dv = dv.data_ptr<float>()});
     });
     return {dq, dk, dv, Tensor(), Tensor(), Tensor()};
   }
@@ -501,16 +509,23 @@ void CheckPlan(const AttentionPlan& plan, int64_t q_rows, int64_t k_rows, int64_
 
 }  // namespace
 
-Tensor PackedAttention(const Tensor& q, const Tensor& k, const Tensor& v,
-                       std::shared_ptr<const AttentionPlan> plan, const RotaryTable& rotary,
-                       int64_t heads) {
+AttentionResult PackedAttentionWithSums(const Tensor& q, const Tensor& k, const Tensor& v,
+                                        std::shared_ptr<const AttentionPlan> plan,
+                                        const RotaryTable& rotary, int64_t heads) {
   for (const Tensor& tensor : {q, k, v}) {
     CHECK(tensor.device().is_cpu() && tensor.scalar_type() == torch::kFloat32);
   }
   CHECK(k.sizes() == v.sizes() && q.size(1) == k.size(1) && q.size(1) % (2 * heads) == 0);
   CheckPlan(*plan, q.size(0), k.size(0), rotary.cosine.size(0));
-  return AttentionFunction::apply(q.contiguous(), k.contiguous(), v.contiguous(), AnglesOf(rotary),
-                                  std::move(plan), heads);
+  const variable_list results = AttentionFunction::apply(
+      q.contiguous(), k.contiguous(), v.contiguous(), AnglesOf(rotary), std::move(plan), heads);
+  return {results[0], results[1]};
+}
+
+Tensor PackedAttention(const Tensor& q, const Tensor& k, const Tensor& v,
+                       std::shared_ptr<const AttentionPlan> plan, const RotaryTable& rotary,
+                       int64_t heads) {
+  return PackedAttentionWithSums(q, k, v, std::move(plan), rotary, heads).mixed;
 }
 
 }  // namespace kibitz::learn

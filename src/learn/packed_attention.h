@@ -35,6 +35,17 @@ struct AttentionPlan {
   std::vector<int32_t> seen;  // Of each output row: keys seen, at least 1; never falls in a run.
 };
 
+struct AttentionResult {
+  torch::Tensor mixed;     // (output rows, D)
+  torch::Tensor log_sums;  // (H, output rows) Log of the sum of e^score over the keys seen.
+};
+
+// With the sums of the softmax: what sees further keys outside the sequence mixes them in by these.
+AttentionResult PackedAttentionWithSums(const torch::Tensor& q, const torch::Tensor& k,
+                                        const torch::Tensor& v,
+                                        std::shared_ptr<const AttentionPlan> plan,
+                                        const RotaryTable& rotary, int64_t heads);
+
 torch::Tensor PackedAttention(const torch::Tensor& q,  // (rows of q, D), not yet rotated
                               const torch::Tensor& k,  // (rows of k, D), not yet rotated
                               const torch::Tensor& v,  // (rows of k, D)

@@ -5,7 +5,8 @@ namespace kibitz::decoder {
 std::vector<std::string_view> Annotation::Masks() const {
   std::vector<std::string_view> masks;
   if (board_target) masks.emplace_back("board_mask");
-  if (move) masks.emplace_back(move->thinking ? "thinking_move_mask" : "move_mask");
+  if (move)
+    masks.emplace_back(move->kind == MoveKind::kThinking ? "thinking_move_mask" : "move_mask");
   if (board_target == BoardIndex(kContinueVar)) masks.emplace_back("continue_var_mask");
   if (board_target == BoardIndex(kNewVariation)) masks.emplace_back("new_variation_mask");
   if (wl) masks.emplace_back("wl_positions");

@@ -101,14 +101,23 @@ Batch Pack(std::span<const Sequence> sequences) {
     for (Block block : sequence.blocks) {
       batch.blocks.push_back({block.begin + start, block.end + start});
     }
+    const auto first_share = static_cast<uint32_t>(batch.shares.size());
     for (MoveTarget move : sequence.moves) {
       move.position += start;
+      if (move.share_count > 0) move.first_share += first_share;
       batch.moves.push_back(move);
+    }
+    batch.shares.insert(batch.shares.end(), sequence.shares.begin(), sequence.shares.end());
+    for (Branch branch : sequence.branches) {
+      branch.after += start;
+      branch.first_share += first_share;
+      batch.branches.push_back(branch);
     }
     for (ValueTarget value : sequence.values) {
       value.wl_position += start;
       batch.values.push_back(value);
     }
+    batch.own_values.push_back(sequence.own_values);
     batch.thinking.push_back(sequence.thinking);
     batch.first_is_not_best.push_back(sequence.first_is_not_best);
     batch.starts.push_back(start + sequence.size());
@@ -129,7 +138,7 @@ PaddedBatch Pad(const Batch& batch, int32_t max_seq_len) {
       [&](size_t s, const MoveTarget& move) {
         const size_t cell = place(s, move.position);
         padded.move_target_ids[cell] = move.move;
-        (move.thinking ? padded.thinking_move_mask : padded.move_mask)[cell] = 1;
+        (move.kind == MoveKind::kThinking ? padded.thinking_move_mask : padded.move_mask)[cell] = 1;
       });
   BySequence(
       batch, batch.values, [](const ValueTarget& value) { return value.wl_position; },

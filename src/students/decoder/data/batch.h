@@ -22,6 +22,9 @@ struct Batch {
   std::vector<Block> blocks;               // By position; never across sequences.
   std::vector<MoveTarget> moves;           // By position, of both policy heads.
   std::vector<ValueTarget> values;         // By position.
+  std::vector<MoveShare> shares;           // Of soft targets in `moves`.
+  std::vector<Branch> branches;            // By position.
+  std::vector<uint8_t> own_values;         // S
   std::vector<uint8_t> thinking;           // S
   std::vector<uint8_t> first_is_not_best;  // S
 

@@ -22,8 +22,13 @@ constexpr Entry kEntries[] = {
     {"board_loss", &Metrics::board_loss},
     {"wl_loss", &Metrics::wl_loss},
     {"d_loss", &Metrics::d_loss},
+    {"instinct_loss", &Metrics::instinct_loss, true},
+    {"branch_wl_loss", &Metrics::branch_wl_loss, true},
+    {"early_end_loss", &Metrics::early_end_loss, true},
     {"final_move_acc", &Metrics::final_move_acc},
     {"thinking_move_acc", &Metrics::thinking_move_acc, true},
+    {"instinct_acc", &Metrics::instinct_acc, true},
+    {"early_end_acc", &Metrics::early_end_acc, true},
     {"board_acc", &Metrics::board_acc},
     {"board_total_acc", &Metrics::board_total_acc},
     {"board_total_acc_real_blocks", &Metrics::board_total_acc_real_blocks},
@@ -37,6 +42,7 @@ constexpr Entry kEntries[] = {
     {"final_move_acc_reordered", &Metrics::final_move_acc_reordered, true},
     {"wl_mae", &Metrics::wl_mae},
     {"d_mae", &Metrics::d_mae},
+    {"branch_wl_mae", &Metrics::branch_wl_mae, true},
     {"batch_thinking_samples", &Metrics::batch_thinking_samples, true},
     {"batch_normal_samples", &Metrics::batch_normal_samples, true},
     {"n_reordered_samples", &Metrics::n_reordered_samples, true},
@@ -112,16 +118,30 @@ void CountBoards(const Batch& batch, const Scores& scores, Metrics& metrics) {
   CHECK(term == scores.board_hit.size());
 }
 
+// The loss and the accuracy of a kind of move.
+std::pair<Mean*, Mean*> MeansOf(MoveKind kind, Metrics& metrics) {
+  switch (kind) {
+    case MoveKind::kThinking:
+      return {&metrics.thinking_move_loss, &metrics.thinking_move_acc};
+    case MoveKind::kInstinct:
+      return {&metrics.instinct_loss, &metrics.instinct_acc};
+    case MoveKind::kFinal:
+      break;
+  }
+  return {&metrics.final_move_loss, &metrics.final_move_acc};
+}
+
 void CountMoves(const Batch& batch, const Scores& scores, Metrics& metrics) {
   int32_t sequence = 0;
   for (size_t i = 0; i < batch.moves.size(); ++i) {
     const MoveTarget& move = batch.moves[i];
     while (move.position >= batch.starts[static_cast<size_t>(sequence) + 1]) ++sequence;
     const bool hit = scores.move_hit.at(i) != 0;
-    (move.thinking ? metrics.thinking_move_loss : metrics.final_move_loss)
-        .Add(scores.move_loss.at(i));
-    (move.thinking ? metrics.thinking_move_acc : metrics.final_move_acc).Add(hit);
-    if (!move.thinking && batch.first_is_not_best[static_cast<size_t>(sequence)] != 0) {
+    const auto [loss, acc] = MeansOf(move.kind, metrics);
+    loss->Add(scores.move_loss.at(i));
+    acc->Add(hit);
+    if (move.kind == MoveKind::kFinal &&
+        batch.first_is_not_best[static_cast<size_t>(sequence)] != 0) {
       metrics.final_move_acc_reordered.Add(hit);
     }
   }
@@ -167,6 +187,14 @@ Metrics CountMetrics(const Batch& batch, const Scores& scores) {
     metrics.d_loss.Add(scores.d_loss.at(i));
     metrics.wl_mae.Add(scores.wl_error.at(i));
     metrics.d_mae.Add(scores.d_error.at(i));
+  }
+  for (size_t i = 0; i < scores.branch_loss.size(); ++i) {
+    metrics.branch_wl_loss.Add(scores.branch_loss[i]);
+    metrics.branch_wl_mae.Add(scores.branch_error.at(i));
+  }
+  for (size_t i = 0; i < scores.early_end_loss.size(); ++i) {
+    metrics.early_end_loss.Add(scores.early_end_loss[i]);
+    metrics.early_end_acc.Add(scores.early_end_hit.at(i));
   }
   const auto thinking =
       std::ranges::count_if(batch.thinking, [](uint8_t flag) { return flag != 0; });

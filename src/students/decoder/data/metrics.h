@@ -23,6 +23,9 @@ struct LossWeights {
   double board = 1;
   double wl = 1;
   double d = 1;
+  double instinct = 5;   // The move at the root of a thought.
+  double branch_wl = 1;  // wl of branches.
+  double early_end = 5;  // The final move behind a variation that is not the last.
 };
 
 struct Mean {
@@ -43,9 +46,14 @@ struct Metrics {
   Mean board_loss;
   Mean wl_loss;
   Mean d_loss;
+  Mean instinct_loss;
+  Mean branch_wl_loss;
+  Mean early_end_loss;
 
   Mean final_move_acc;
   Mean thinking_move_acc;
+  Mean instinct_acc;
+  Mean early_end_acc;
   Mean board_acc;
   // Blocks without a wrong token; a token outside boards is a block of its own.
   Mean board_total_acc;
@@ -62,6 +70,7 @@ struct Metrics {
 
   Mean wl_mae;  // Absolute error of the distribution's mean.
   Mean d_mae;
+  Mean branch_wl_mae;
 
   // Samples in a batch, mean over the batches.
   Mean batch_thinking_samples;
@@ -86,6 +95,10 @@ struct Scores {
   std::vector<float> d_loss;
   std::vector<float> wl_error;  // Absolute.
   std::vector<float> d_error;
+  std::vector<float> branch_loss;  // One for each of batch.branches that is a move.
+  std::vector<float> branch_error;
+  std::vector<float> early_end_loss;  // One for each that ends the thought.
+  std::vector<uint8_t> early_end_hit;
 };
 
 // All but total_loss.

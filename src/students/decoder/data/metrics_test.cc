@@ -15,7 +15,7 @@ Batch TwoBoards() {
   sequence.board_targets.assign(sequence.ids.size(), int8_t{kIgnore});
   for (size_t i = kBoardTokens - 1; i < sequence.ids.size(); ++i) sequence.board_targets[i] = 0;
   sequence.blocks = {{0, kBoardTokens}, {kBoardTokens + 3, 2 * kBoardTokens + 3}};
-  sequence.moves = {{kBoardTokens - 1, 7, false}};
+  sequence.moves = {{.position = kBoardTokens - 1, .move = 7}};
   return Pack({&sequence, 1});
 }
 

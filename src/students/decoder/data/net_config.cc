@@ -18,6 +18,8 @@ Fields FieldsOf(NetConfig& config) {
              {.min = 1, .max = 65536});
   fields.Add("num_fourier_freq", config.num_fourier_freq, "frequencies that encode values",
              {.min = 1, .max = 65536});
+  fields.Add("mean_values", config.mean_values,
+             "write the mean of a value's distribution; else the most likely bucket");
   return fields;
 }
 

@@ -16,6 +16,7 @@ struct NetConfig {
   double wl_sigma = 0.4;  // Spread of the wl buckets' centres.
   int value_hidden_size = 256;
   int num_fourier_freq = 128;
+  bool mean_values = false;  // A value is its distribution's mean, not the most likely bucket.
 
   // Fixed by the vocabulary; tests use other sizes.
   int vocab_size = kVocabularySize;

@@ -26,10 +26,21 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
+// Which loss a move target belongs to. The thinking policy head predicts kThinking, the policy head
+// the others.
+enum class MoveKind : uint8_t {
+  kFinal,     // The move of a game's position, or the one after a thought.
+  kThinking,  // In a variation.
+  kInstinct,  // At the root of a thought, before it begins.
+};
+
 struct MoveTarget {
-  int32_t position = 0;   // Whose output predicts the move.
-  int32_t move = 0;       // In the move vocabulary.
-  bool thinking = false;  // Of the thinking policy head; else of the policy head.
+  int32_t position = 0;  // Whose output predicts the move.
+  int32_t move = 0;      // In the move vocabulary; the best one where the target is soft.
+  MoveKind kind = MoveKind::kFinal;
+  // A soft target: a run of the sequence's shares. None: the move alone.
+  uint32_t first_share = 0;
+  uint32_t share_count = 0;
 
   bool operator==(const MoveTarget&) const = default;
 };
@@ -45,16 +56,44 @@ struct ValueTarget {
   bool operator==(const ValueTarget&) const = default;
 };
 
+// A move's part of a soft target. The shares of a target sum to 1.
+struct MoveShare {
+  int32_t move = 0;  // In the move vocabulary.
+  float share = 0;
+
+  bool operator==(const MoveShare&) const = default;
+};
+
+// A token that could stand behind the one at `after`, with its target. It sees the tokens up to
+// `after` and itself; no other token sees it. So one board answers for many moves, and a thought
+// for all the places where it could end.
+struct Branch {
+  int32_t after = 0;
+  TokenId token = 0;  // A move, which has a value, or end_think, where the final move is asked.
+  float wl = 0;       // Of a move, as a ValueTarget's.
+  // Behind end_think, as a MoveTarget's.
+  int32_t final_move = 0;
+  uint32_t first_share = 0;
+  uint32_t share_count = 0;
+
+  bool ends_thought() const { return token == kEndThink; }
+
+  bool operator==(const Branch&) const = default;
+};
+
 struct Sequence {
   std::vector<TokenId> ids;
   // Target of the board head at each position, in the board vocabulary, or kIgnore: positions
   // before the first move target have none, because nothing predicts the first board.
   std::vector<int8_t> board_targets;
   std::vector<Block> blocks;
-  std::vector<MoveTarget> moves;    // By position.
-  std::vector<ValueTarget> values;  // By position.
+  std::vector<MoveTarget> moves;       // By position.
+  std::vector<ValueTarget> values;     // By position.
+  std::vector<MoveShare> shares = {};  // Of soft targets.
+  std::vector<Branch> branches = {};   // By position.
 
-  bool thinking = false;           // A thinking sequence; else a game.
+  bool own_values = false;  // Its value tokens show what the network predicts, not the targets.
+  bool thinking = false;    // A thinking sequence; else a game.
   bool first_is_not_best = false;  // The first variation shown is not the final move.
 
   int32_t size() const { return static_cast<int32_t>(ids.size()); }

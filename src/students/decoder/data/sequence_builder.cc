@@ -23,7 +23,9 @@ void SequenceBuilder::AddMove(const Move& move) {
   const int32_t position = size() - 1;
   AddMark(move.played);
   if (position < 0) return;
-  sequence_.moves.push_back({position, move.target, move.thinking});
+  sequence_.moves.push_back({.position = position,
+                             .move = move.target,
+                             .kind = move.thinking ? MoveKind::kThinking : MoveKind::kFinal});
   announcements_.push_back({position, static_cast<int8_t>(BoardIndex(move.announced_as))});
 }
 

@@ -1,6 +1,7 @@
 #include "students/decoder/data/thinking_sequence.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -25,8 +26,24 @@ size_t CountCandidates(const SearchRow& row, int max_variations) {
   return std::min(row.variations.size(), static_cast<size_t>(max_variations));
 }
 
+// Ranks of candidates drawn one after another by their fractions, without those without nodes.
+std::vector<int> DrawCandidates(const SearchRow& row, const ThinkingOptions& options,
+                                const ThinkingAttempt& attempt, Rng& rng) {
+  std::vector<double> utilities;  // The Gumbel noise makes this a draw by the fractions.
+  for (const SearchVariation& variation : row.variations) {
+    utilities.push_back(std::log(std::max(variation.visit_fraction, 1e-12)));
+  }
+  std::vector<int> ranking = DrawOrder(utilities, options.candidate_temperature, rng);
+  std::erase_if(ranking, [&](int rank) {
+    return !HasNodes(row.variations[static_cast<size_t>(rank - 1)], options);
+  });
+  ranking.resize(std::min(ranking.size(), static_cast<size_t>(attempt.max_variations)));
+  return ranking;
+}
+
 std::vector<int> DrawRanking(const SearchRow& row, const ThinkingOptions& options,
                              const ThinkingAttempt& attempt, Rng& rng) {
+  if (options.draw_candidates) return DrawCandidates(row, options, attempt, rng);
   std::vector<double> fractions;
   for (size_t i = 0; i < CountCandidates(row, attempt.max_variations); ++i) {
     fractions.push_back(row.variations[i].visit_fraction);
@@ -50,8 +67,12 @@ std::vector<int> FixedRanking(const SearchRow& row, const ThinkingOptions& optio
   return ranking;
 }
 
-size_t DepthOf(size_t available, size_t shown_before, const ThinkingChoices& fixed, Rng& rng) {
-  if (fixed.depths.empty()) return 1 + static_cast<size_t>(rng.Below(available));
+size_t DepthOf(size_t available, size_t min_depth, size_t shown_before,
+               const ThinkingChoices& fixed, Rng& rng) {
+  if (fixed.depths.empty()) {
+    const size_t least = std::min(available, min_depth);
+    return least + static_cast<size_t>(rng.Below(available - least + 1));
+  }
   if (shown_before >= fixed.depths.size()) {
     throw Error::Usage("--depths: found {} depths, but the row has more variations",
                        fixed.depths.size());
@@ -71,7 +92,8 @@ std::vector<Shown> Choose(const SearchRow& row, const ThinkingOptions& options,
     if (!HasNodes(variation, options)) continue;
     const auto available =
         std::min<size_t>(variation.node_count, static_cast<size_t>(attempt.max_depth));
-    const size_t depth = DepthOf(available, shown.size(), fixed, rng);
+    const size_t depth =
+        DepthOf(available, static_cast<size_t>(options.min_depth), shown.size(), fixed, rng);
     attempt.depths.push_back(static_cast<int>(depth));
     shown.push_back({&variation, depth});
   }
@@ -98,6 +120,101 @@ void AddVariation(const SearchRow& row, const Shown& shown, bool first, Sequence
     announced_as = kContinueVar;
   }
   builder.AddMark(kEndVar);
+}
+
+// Adds the fractions of the row's variations, without those already shown, as a soft target.
+template <typename Target>
+void SoftenTarget(const SearchRow& row, std::span<const TokenId> without, Target& target,
+                  Sequence& sequence) {
+  const auto first = sequence.shares.size();
+  double sum = 0;
+  for (const SearchVariation& variation : row.variations) {
+    if (std::ranges::find(without, variation.root_move) != without.end()) continue;
+    const auto share = static_cast<float>(variation.visit_fraction);
+    if (share <= 0) continue;
+    sequence.shares.push_back({.move = variation.root_move, .share = share});
+    sum += share;
+  }
+  for (size_t i = first; i < sequence.shares.size(); ++i) {
+    sequence.shares[i].share = static_cast<float>(sequence.shares[i].share / sum);
+  }
+  target.first_share = static_cast<uint32_t>(first);
+  target.share_count = static_cast<uint32_t>(sequence.shares.size() - first);
+}
+
+// The soft targets of the moves that are chosen at the root.
+void SoftenRootTargets(const SearchRow& row, Sequence& sequence) {
+  std::vector<TokenId> shown;
+  for (MoveTarget& target : sequence.moves) {
+    const TokenId before = sequence.ids[static_cast<size_t>(target.position)];
+    const bool new_line = before == kStartThink || before == kEndVar;
+    if (target.kind == MoveKind::kThinking && !new_line) continue;
+    SoftenTarget(row, new_line ? std::span<const TokenId>(shown) : std::span<const TokenId>(),
+                 target, sequence);
+    // Variations come by falling visits, so the first that is left is the best.
+    if (new_line && target.share_count > 0) {
+      target.move = sequence.shares[target.first_share].move;
+    }
+    const auto next = static_cast<size_t>(target.position) + 1;
+    if (new_line && next < sequence.ids.size()) shown.push_back(sequence.ids[next]);
+  }
+}
+
+// Values of root moves behind start_think, drawn from all variations.
+void AddBranches(const SearchRow& row, int count, Rng& rng, Sequence& sequence) {
+  std::vector<const SearchVariation*> variations;
+  for (const SearchVariation& variation : row.variations) {
+    if (variation.node_count > 0 && row.NodesOf(variation)[0].valid) {
+      variations.push_back(&variation);
+    }
+  }
+  for (int i = 0; i < count && !variations.empty(); ++i) {
+    const auto drawn = static_cast<size_t>(rng.Below(variations.size()));
+    sequence.branches.push_back({.after = kBoardTokens,
+                                 .token = variations[drawn]->root_move,
+                                 .wl = row.NodesOf(*variations[drawn])[0].wl});
+    std::swap(variations[drawn], variations.back());
+    variations.pop_back();
+  }
+}
+
+// The final move behind every variation but the last, which has it anyway.
+void AddEarlyEnds(const SearchRow& row, bool soft, Sequence& sequence) {
+  for (size_t i = 0; i + 1 < sequence.ids.size(); ++i) {
+    if (sequence.ids[i] != kEndVar || sequence.ids[i + 1] == kEndThink) continue;
+    Branch& branch = sequence.branches.emplace_back();
+    branch = {.after = static_cast<int32_t>(i), .token = kEndThink, .final_move = row.best_move};
+    if (soft) SoftenTarget(row, {}, branch, sequence);
+  }
+}
+
+// The targets that the options add to a sequence of the row.
+void AddRichTargets(const SearchRow& row, const ThinkingOptions& options, Rng& rng,
+                    Sequence& sequence) {
+  if (options.instinct_target) {
+    sequence.moves.insert(
+        sequence.moves.begin(),
+        {.position = kBoardTokens - 1, .move = row.best_move, .kind = MoveKind::kInstinct});
+  }
+  if (options.soft_targets) SoftenRootTargets(row, sequence);
+  if (options.branch_values > 0) AddBranches(row, options.branch_values, rng, sequence);
+  if (options.early_ends) AddEarlyEnds(row, options.soft_targets, sequence);
+  if (options.own_values_prob > 0) sequence.own_values = rng.Uniform() < options.own_values_prob;
+  if (options.board_target_prob < 1 && rng.Uniform() >= options.board_target_prob) {
+    std::ranges::fill(sequence.board_targets, static_cast<int8_t>(kIgnore));
+  }
+}
+
+// The root and start_think alone.
+Sequence WriteRoot(const SearchRow& row) {
+  SequenceBuilder builder;
+  builder.AddBoard(row.root);
+  builder.AddMark(kStartThink);
+  Sequence sequence = std::move(builder).Finish(kBoardTokens + 1);
+  sequence.thinking = true;
+  sequence.moves.push_back(
+      {.position = kBoardTokens, .move = row.best_move, .kind = MoveKind::kThinking});
+  return sequence;
 }
 
 Sequence Write(const SearchRow& row, std::span<const Shown> shown, int32_t length) {
@@ -148,6 +265,32 @@ Fields FieldsOf(ThinkingOptions& options) {
              {.min = 0});
   fields.Add("terminal_leaves", options.terminal_leaves,
              "include root moves that end the game, which records list without nodes");
+  fields.Add("min_depth", options.min_depth, "min positions in a variation, if it has as many",
+             {.min = 1, .max = 256});
+  fields.Add("fewer_variations_prob", options.fewer_variations_prob,
+             "probability of showing fewer than max_variations", {.min = 0, .max = 1});
+  fields.Add("draw_candidates", options.draw_candidates,
+             "draw the variations by their fractions of visits; else take the most visited");
+  fields.Add("candidate_temperature", options.candidate_temperature, "temperature of that draw",
+             {.min = 1e-3, .max = 1000});
+  fields.Add("soft_targets", options.soft_targets,
+             "the target of a root move is the distribution of visits; else one move");
+  fields.Add("instinct_target", options.instinct_target,
+             "the policy head also predicts at the root of a thought, before it begins");
+  fields.Add("branch_values", options.branch_values,
+             "root moves whose value the wl head predicts besides those of the variations",
+             {.min = 0, .max = 256});
+  fields.Add("early_ends", options.early_ends,
+             "the policy head predicts the final move behind every variation, not only the last");
+  fields.Add("no_thought_prob", options.no_thought_prob,
+             "probability that a sequence ends behind start_think, for the root's targets alone",
+             {.min = 0, .max = 1});
+  fields.Add("board_target_prob", options.board_target_prob,
+             "probability that the boards of a thought are scored; else it has no causal pass",
+             {.min = 0, .max = 1});
+  fields.Add("own_values_prob", options.own_values_prob,
+             "probability that a thought shows the network its own values, not the teacher's",
+             {.min = 0, .max = 1});
   return fields;
 }
 
@@ -212,9 +355,22 @@ bool HasThought(const SearchRow& row, const ThinkingOptions& options) {
 }
 
 Sequence ThinkingSequence(const SearchRow& row, const ThinkingOptions& options, Rng& rng) {
-  ThinkingResult result = Think(row, options, rng);
+  if (options.no_thought_prob > 0 && rng.Uniform() < options.no_thought_prob) {
+    Sequence root = WriteRoot(row);
+    AddRichTargets(row, options, rng, root);
+    return root;
+  }
+  ThinkingOptions drawn = options;
+  if (options.fewer_variations_prob > 0 && options.max_variations > 1 &&
+      rng.Uniform() < options.fewer_variations_prob) {
+    const auto fewer = static_cast<uint64_t>(options.max_variations - 1);
+    drawn.max_variations = 1 + static_cast<int>(rng.Below(fewer));
+  }
+  ThinkingResult result = Think(row, drawn, rng);
   CHECK(result.sequence.has_value());
-  return *std::move(result.sequence);
+  Sequence sequence = *std::move(result.sequence);
+  AddRichTargets(row, options, rng, sequence);
+  return sequence;
 }
 
 }  // namespace kibitz::decoder

@@ -61,6 +61,19 @@ struct ThinkingOptions {
   double tau_base = 0.3;
   double tau_alpha = 1.0;
   bool terminal_leaves = true;  // Include root moves that end the game, as one node.
+
+  // Beside the documents' way; off by default.
+  int min_depth = 1;                 // Of the random depth, where a line is long enough.
+  double fewer_variations_prob = 0;  // Show fewer than max_variations: any smaller number.
+  bool draw_candidates = false;      // Candidates drawn from all variations, not the most visited.
+  double candidate_temperature = 1;  // Of that draw: fractions to the power of 1 / this.
+  bool soft_targets = false;         // Fractions of visits as targets of root moves.
+  bool instinct_target = false;      // The policy head also predicts at the root.
+  int branch_values = 0;             // Root moves that are valued right behind start_think.
+  bool early_ends = false;           // The final move also behind every variation but the last.
+  double no_thought_prob = 0;        // End behind start_think: for the targets of the root alone.
+  double board_target_prob = 1;      // Score the boards of a thought; else no causal pass.
+  double own_values_prob = 0;        // Show the network's own values to itself.
 };
 // All but max_seq_len, which games share.
 Fields FieldsOf(ThinkingOptions& options);

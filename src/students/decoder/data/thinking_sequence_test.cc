@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -112,6 +113,113 @@ TEST(ThinkingSequenceTest, DepthsAreUniformUpToWhatThereIs) {
   }
 }
 
+Rng RngOf(uint64_t sample) {
+  return Rng({.seed = 13, .sample = sample, .purpose = Purpose("thought")});
+}
+
+TEST(ThinkingSequenceTest, MinDepthWhereTheLineIsLongEnough) {
+  for (const SearchRow& row : MadeRows(20)) {
+    Rng rng = RngOf(1);
+    const ThinkingResult result =
+        Think(row, {.max_seq_len = 1 << 20, .max_depth = 3, .min_depth = 3}, rng);
+    const ThinkingAttempt& attempt = result.attempts.back();
+    for (size_t v = 0; v < attempt.ranking.size(); ++v) {
+      const auto rank = static_cast<size_t>(attempt.ranking[v] - 1);
+      EXPECT_EQ(attempt.depths[v], std::min(3, static_cast<int>(row.variations[rank].node_count)));
+    }
+  }
+}
+
+TEST(ThinkingSequenceTest, CandidatesAreDrawnFromAllVariations) {
+  SearchRow row = MadeRows(1).front();
+  ASSERT_GE(row.variations.size(), 3U);
+  row.variations.resize(3);
+  const double fractions[] = {0.6, 0.3, 0.1};
+  for (size_t i = 0; i < 3; ++i) row.variations[i].visit_fraction = fractions[i];
+  std::map<int, int> first;
+  for (uint64_t i = 0; i < 20'000; ++i) {
+    Rng rng = RngOf(i);
+    const ThinkingOptions options{
+        .max_seq_len = 1 << 20, .max_variations = 1, .draw_candidates = true};
+    ++first[Think(row, options, rng).attempts.back().ranking.at(0)];
+  }
+  for (int rank : {1, 2, 3}) EXPECT_NEAR(first[rank] / 20'000.0, fractions[rank - 1], 0.015);
+}
+
+float ShareOf(const Sequence& sequence, const MoveTarget& target, TokenId move) {
+  float sum = 0;
+  float result = 0;
+  for (uint32_t i = 0; i < target.share_count; ++i) {
+    const MoveShare& share = sequence.shares[target.first_share + i];
+    sum += share.share;
+    if (share.move == move) result += share.share;
+  }
+  EXPECT_NEAR(sum, 1, 1e-5);
+  return result;
+}
+
+TEST(ThinkingSequenceTest, SoftTargetsAreFractionsOfWhatIsLeft) {
+  ThinkingOptions options{.max_seq_len = 1 << 20, .max_depth = 2};
+  options.soft_targets = true;
+  options.instinct_target = true;
+  options.early_ends = true;
+  for (const SearchRow& row : MadeRows(20)) {
+    Rng rng = RngOf(2);
+    const Sequence s = ThinkingSequence(row, options, rng);
+    ASSERT_EQ(s.moves.front().kind, MoveKind::kInstinct);
+    EXPECT_EQ(s.moves.front().position, kBoardTokens - 1);
+    double left = 0;
+    for (const SearchVariation& variation : row.variations) left += variation.visit_fraction;
+    const double all = left;
+    size_t ends = 0;
+    for (const MoveTarget& target : s.moves) {
+      const TokenId before = s.ids[static_cast<size_t>(target.position)];
+      const bool new_line = before == kStartThink || before == kEndVar;
+      if (target.kind == MoveKind::kThinking && !new_line) {
+        EXPECT_EQ(target.share_count, 0U);  // The reply of the line.
+        continue;
+      }
+      for (const SearchVariation& variation : row.variations) {
+        const float share = ShareOf(s, target, variation.root_move);
+        if (share == 0) continue;
+        EXPECT_NEAR(share, variation.visit_fraction / (new_line ? left : all), 1e-5);
+      }
+      if (!new_line) continue;
+      const TokenId shown = s.ids[static_cast<size_t>(target.position) + 1];
+      EXPECT_EQ(before == kStartThink ? 0 : 1, static_cast<int>(before == kEndVar));
+      if (before == kEndVar) {
+        EXPECT_EQ(s.branches.at(ends).after, target.position);
+        EXPECT_EQ(s.branches.at(ends++).final_move, row.best_move);
+      }
+      for (const SearchVariation& variation : row.variations) {
+        if (variation.root_move == shown) left -= variation.visit_fraction;
+      }
+    }
+    EXPECT_EQ(ends, s.branches.size());
+  }
+}
+
+TEST(ThinkingSequenceTest, ARootAloneHasItsTargets) {
+  ThinkingOptions options{.no_thought_prob = 1};
+  options.instinct_target = true;
+  options.branch_values = 2;
+  for (const SearchRow& row : MadeRows(20)) {
+    Rng rng = RngOf(3);
+    const Sequence s = ThinkingSequence(row, options, rng);
+    ASSERT_EQ(s.size(), kBoardTokens + 1);
+    ASSERT_EQ(s.moves.size(), 2U);
+    EXPECT_EQ(s.moves[1].kind, MoveKind::kThinking);
+    for (int8_t target : s.board_targets) EXPECT_EQ(target, kIgnore);
+    for (const Branch& branch : s.branches) {
+      EXPECT_EQ(branch.after, kBoardTokens);
+      const auto of_move = [&](const SearchVariation& v) { return v.root_move == branch.token; };
+      const auto found = std::ranges::find_if(row.variations, of_move);
+      ASSERT_NE(found, row.variations.end());
+      EXPECT_EQ(branch.wl, row.NodesOf(*found)[0].wl);
+    }
+  }
+}
+
 // Targets said again in the words of the document, from the tokens alone.
 TEST(ThinkingSequenceTest, TargetsFollowFromTheTokens) {
   for (const SearchRow& row : MadeRows(300)) {
@@ -137,7 +245,7 @@ TEST(ThinkingSequenceTest, TargetsFollowFromTheTokens) {
       ASSERT_EQ(moves.contains(i), IsMove(next)) << "position " << i;
       if (!IsMove(next)) continue;
       EXPECT_EQ(moves[i].move, next);
-      EXPECT_EQ(moves[i].thinking, s.ids[at] != kEndThink);
+      EXPECT_EQ(moves[i].kind == MoveKind::kThinking, s.ids[at] != kEndThink);
     }
     for (const Block& block : s.blocks) {
       ASSERT_EQ(block.end - block.begin, kBoardTokens);

@@ -51,6 +51,15 @@ Fields LossFields(LossWeights& loss, Phase phase) {
   fields.Add("board_weight", loss.board, "weight of the board head's loss", {.min = 0});
   fields.Add("wl_weight", loss.wl, "weight of the win-minus-loss loss", {.min = 0});
   fields.Add("d_weight", loss.d, "weight of the draw loss", {.min = 0});
+  if (phase == Phase::kFinetune) {
+    fields.Add("instinct_weight", loss.instinct,
+               "weight of the loss of the move before a thought (data.instinct_target)",
+               {.min = 0});
+    fields.Add("branch_wl_weight", loss.branch_wl,
+               "weight of the win-minus-loss loss of branches (data.branch_values)", {.min = 0});
+    fields.Add("early_end_weight", loss.early_end,
+               "weight of the final move's loss behind variations (data.early_ends)", {.min = 0});
+  }
   return fields;
 }
 

@@ -24,6 +24,9 @@ struct LossOptions {
   LossWeights weights = {};
   // Gradient checkpointing: backward computes each layer again. PackedLoss only.
   bool recompute_layers = false;
+  // Passes that predict the values a sequence with `own_values` shows. After the n-th, the first n
+  // values of a line depend on no target.
+  int own_value_passes = 2;
 };
 
 struct LossAndMetrics {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -92,6 +93,78 @@ TEST(LossTest, PackedIsPlain) {
       }
     }
   }
+}
+
+// Some roots alone, some thoughts, with every target that the documents do not have.
+Batch RichBatch(int sequences, uint64_t seed) {
+  ThinkingOptions options{.max_seq_len = 512, .max_depth = 2};
+  options.draw_candidates = true;
+  options.soft_targets = true;
+  options.instinct_target = true;
+  options.branch_values = 3;
+  options.early_ends = true;
+  options.no_thought_prob = 0.4;
+  options.board_target_prob = 0.5;
+  options.own_values_prob = 0.5;
+  const auto searches =
+      OpenSearches({testing::SourcePath("examples/decoder/searches.parquet")}, options);
+  BatchStream stream(nullptr, searches.get(),
+                     {.seed = seed, .batch_size = sequences, .variation_ratio = 1});
+  return stream.Next()->batch;
+}
+
+TEST(LossTest, PackedIsPlainWithRichTargets) {
+  learn::SetThreads(2);
+  for (const bool mean_values : {false, true}) {
+    for (const int layers : {1, 2, 3}) {
+      NetConfig config = SmallConfig(layers);
+      config.mean_values = mean_values;
+      DecoderNet net(config);
+      InitNet(net, 1);
+      const Batch batch = RichBatch(6, static_cast<uint64_t>(layers));
+      ASSERT_GT(batch.branches.size(), 0);
+      ASSERT_GT(batch.shares.size(), 0);
+      ASSERT_EQ(std::ranges::count(batch.own_values, 1) % 6 == 0, false);
+      SCOPED_TRACE(fmt::format("{} layers, mean values {}", layers, mean_values));
+      ExpectSame(StepOf(Version::kPacked, net, batch, {}), StepOf(Version::kPlain, net, batch, {}));
+    }
+  }
+}
+
+TEST(LossTest, OwnValuesHideTheTargets) {
+  DecoderNet net(SmallConfig(2));
+  InitNet(net, 3);
+  Batch batch = RichBatch(6, 5);
+  std::ranges::fill(batch.own_values, uint8_t{1});
+  batch.branches.clear();
+  // Other values, shown nowhere: moves are predicted as before. Enough passes for all of a thought.
+  Batch other = batch;
+  for (ValueTarget& value : other.values) value.wl = -value.wl;
+  const LossOptions options{.own_value_passes = 7};
+  EXPECT_FLOAT_EQ(static_cast<float>(PackedLoss(net, batch, options).metrics.final_move_loss.sum),
+                  static_cast<float>(PackedLoss(net, other, options).metrics.final_move_loss.sum));
+  std::ranges::fill(other.own_values, uint8_t{0});
+  EXPECT_NE(static_cast<float>(PackedLoss(net, batch, options).metrics.final_move_loss.sum),
+            static_cast<float>(PackedLoss(net, other, options).metrics.final_move_loss.sum));
+}
+
+TEST(LossTest, SoftTargetIsTheMeanOfItsMoves) {
+  DecoderNet net(SmallConfig(2));
+  InitNet(net, 4);
+  Batch batch = ExampleBatch(1, 1, 3);
+  const auto loss = [&](const Batch& of) {
+    return PackedLoss(net, of, {}).metrics.final_move_loss.sum;
+  };
+  MoveTarget& final_move = batch.moves.back();
+  ASSERT_EQ(final_move.kind, MoveKind::kFinal);
+  double expected = 0;
+  for (const auto& [move, share] : {std::pair{5, 0.25}, std::pair{900, 0.75}}) {
+    final_move.move = move;
+    expected += share * loss(batch);
+  }
+  batch.shares = {{.move = 5, .share = 0.25F}, {.move = 900, .share = 0.75F}};
+  final_move.share_count = 2;
+  EXPECT_NEAR(loss(batch), expected, 1e-5);
 }
 
 TEST(LossTest, AnyNumberOfThreads) {

@@ -1,8 +1,10 @@
 // The loss that computes only what is scored. Both passes use the same weights: their rows form one
-// matrix. In the first layer they share their rows; in the last one only the rows that a head reads
-// are computed. Letters: T tokens, D width, C scored tokens of the
-// causal pass, G rows of the prefix pass that a head reads.
+// matrix, followed by the branches' rows. In the first layer both passes share their rows; in the
+// last one only the rows that a head reads are computed. A sequence without board targets has no
+// causal pass. Letters: T tokens, D width, A tokens of the causal pass, N branches, C scored tokens
+// of the causal pass, G rows of the prefix pass that a head reads.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -29,16 +31,14 @@ struct Questions {
   std::vector<int64_t> prefix_positions;  // G, sorted.
   Tensor board_targets;                   // (C)
   // For each head of the prefix pass: rows among the G, and targets.
-  Tensor final_rows;
-  Tensor final_targets;
-  Tensor thinking_rows;
-  Tensor thinking_targets;
+  MoveQuestions final_moves;
+  MoveQuestions thinking_moves;
+  MoveQuestions instinct;
   Tensor wl_rows;
   Tensor d_rows;
   Tensor wl_targets;  // Of both value heads' terms: valid values only.
   Tensor d_targets;
 
- private:
   // The row of each position among the G.
   Tensor RowsOf(const std::vector<int64_t>& positions) const;
 };
@@ -51,12 +51,9 @@ Questions::Questions(const Batch& batch) {
     board_positions.push_back(i);
     targets.push_back(target);
   }
-  std::vector<int64_t> move_positions[2];  // Of the policy head, of the thinking policy head.
-  std::vector<int64_t> moves[2];
-  for (const MoveTarget& move : batch.moves) {
-    move_positions[move.thinking].push_back(move.position);
-    moves[move.thinking].push_back(move.move);
-  }
+  final_moves = MovesOf(batch, MoveKind::kFinal);
+  thinking_moves = MovesOf(batch, MoveKind::kThinking);
+  instinct = MovesOf(batch, MoveKind::kInstinct);
   std::vector<int64_t> wl_positions;  // Of the move before it, where wl is asked.
   std::vector<int64_t> d_positions;   // Of the wl token, where d is asked.
   std::vector<float> wl;
@@ -68,17 +65,14 @@ Questions::Questions(const Batch& batch) {
     wl.push_back(value.wl);
     d.push_back(value.d);
   }
-  for (const auto* list : {&move_positions[0], &move_positions[1], &wl_positions, &d_positions}) {
+  for (const auto* list : {&final_moves.positions, &thinking_moves.positions, &instinct.positions,
+                           &wl_positions, &d_positions}) {
     prefix_positions.insert(prefix_positions.end(), list->begin(), list->end());
   }
   std::ranges::sort(prefix_positions);
   const auto repeated = std::ranges::unique(prefix_positions);
   prefix_positions.erase(repeated.begin(), repeated.end());
   board_targets = Indices(targets);
-  final_rows = RowsOf(move_positions[0]);
-  thinking_rows = RowsOf(move_positions[1]);
-  final_targets = Indices(moves[0]);
-  thinking_targets = Indices(moves[1]);
   wl_rows = RowsOf(wl_positions);
   d_rows = RowsOf(d_positions);
   wl_targets = torch::tensor(wl, torch::kFloat32);
@@ -94,8 +88,8 @@ Tensor Questions::RowsOf(const std::vector<int64_t>& positions) const {
 }
 
 // Which rows see which in a layer. With `shared` rows, both passes read the T rows of their common
-// input; else the causal pass's T rows come first, then the prefix pass's. With `gathered` rows,
-// queries are the C + G rows of the questions; else all.
+// input; else the causal pass's A rows come first, then the prefix pass's T. Last come the N rows
+// of the branches. With `gathered` rows, queries are the C + G + N rows of the questions; else all.
 class PlanMaker {
  public:
   PlanMaker(const Batch& batch, const Questions& questions)
@@ -104,23 +98,56 @@ class PlanMaker {
     for (const Block& block : batch.blocks) {
       std::fill(block_end_.begin() + block.begin, block_end_.begin() + block.end, block.end);
     }
+    for (int32_t s = 0; s < batch.sequences(); ++s) {
+      const int32_t start = batch.starts[static_cast<size_t>(s)];
+      const int32_t end = batch.starts[static_cast<size_t>(s) + 1];
+      const auto scored = std::ranges::lower_bound(questions.board_positions, start);
+      const bool causal = scored != questions.board_positions.end() && *scored < end;
+      causal_start_.push_back(causal ? Count(causal_tokens_) : -1);
+      for (int32_t i = start; causal && i < end; ++i) causal_tokens_.push_back(i);
+    }
+  }
+
+  // The tokens that have a row in the causal pass.
+  const std::vector<int64_t>& causal_tokens() const { return causal_tokens_; }
+
+  // Rows that the heads read, of the T + N rows of the first layer's input or the A + T + N of a
+  // later one's.
+  std::vector<int64_t> GatheredRows(bool shared) const {
+    std::vector<int64_t> rows;
+    int32_t s = 0;
+    for (int64_t p : questions_.board_positions) {
+      while (p >= batch_.starts[static_cast<size_t>(s) + 1]) ++s;
+      const auto at = static_cast<size_t>(s);
+      rows.push_back(shared ? p : causal_start_[at] + p - batch_.starts[at]);
+    }
+    const int64_t before = shared ? 0 : Count(causal_tokens_);
+    for (int64_t p : questions_.prefix_positions) rows.push_back(before + p);
+    for (int64_t i = 0; i < Branches(); ++i) rows.push_back(before + batch_.tokens() + i);
+    return rows;
   }
 
   std::shared_ptr<const AttentionPlan> Make(bool shared, bool gathered) const {
     auto plan = std::make_shared<AttentionPlan>();
-    const int64_t causal_rows = gathered ? Count(questions_.board_positions) : batch_.tokens();
+    const int64_t causal_rows = CausalRows(gathered);
     const int64_t prefix_rows = gathered ? Count(questions_.prefix_positions) : batch_.tokens();
-    plan->position.resize(static_cast<size_t>(causal_rows + prefix_rows));
+    plan->position.resize(static_cast<size_t>(causal_rows + prefix_rows + Branches()));
     plan->seen.resize(plan->position.size());
+    int64_t branch = 0;
     for (int32_t s = 0; s < batch_.sequences(); ++s) {
-      const int32_t start = batch_.starts[static_cast<size_t>(s)];
-      learn::KeyRun causal{.k_begin = start, .k_count = 0, .queries = {}};
+      const int64_t start = batch_.starts[static_cast<size_t>(s)];
+      const int64_t causal_start = causal_start_[static_cast<size_t>(s)];
       learn::KeyRun prefix{
-          .k_begin = shared ? start : batch_.tokens() + start, .k_count = 0, .queries = {}};
-      AddQueries(s, /*prefix=*/false, shared, gathered, *plan, causal);
-      AddQueries(s, /*prefix=*/true, shared, gathered, *plan, shared ? causal : prefix);
-      plan->keys.push_back(std::move(causal));
-      if (!shared) plan->keys.push_back(std::move(prefix));
+          .k_begin = shared ? start : Count(causal_tokens_) + start, .k_count = 0, .queries = {}};
+      if (causal_start >= 0 && shared) AddQueries(s, false, shared, gathered, *plan, prefix);
+      if (causal_start >= 0 && !shared) {
+        learn::KeyRun causal{.k_begin = causal_start, .k_count = 0, .queries = {}};
+        AddQueries(s, /*prefix=*/false, shared, gathered, *plan, causal);
+        plan->keys.push_back(std::move(causal));
+      }
+      AddQueries(s, /*prefix=*/true, shared, gathered, *plan, prefix);
+      branch = AddBranches(s, branch, causal_rows + prefix_rows, shared, gathered, *plan, prefix);
+      plan->keys.push_back(std::move(prefix));
     }
     return plan;
   }
@@ -128,6 +155,32 @@ class PlanMaker {
  private:
   static int64_t Count(const std::vector<int64_t>& list) {
     return static_cast<int64_t>(list.size());
+  }
+  int64_t Branches() const { return static_cast<int64_t>(batch_.branches.size()); }
+  int64_t CausalRows(bool gathered) const {
+    return Count(gathered ? questions_.board_positions : causal_tokens_);
+  }
+
+  // The sequence's branches, from number `first` on, in the output behind `out_begin` rows. Returns
+  // the number of the next sequence's first branch.
+  int64_t AddBranches(int32_t sequence, int64_t first, int64_t out_begin, bool shared,
+                      bool gathered, AttentionPlan& plan, learn::KeyRun& keys) const {
+    const int64_t start = batch_.starts[static_cast<size_t>(sequence)];
+    const int64_t end = batch_.starts[static_cast<size_t>(sequence) + 1];
+    int64_t next = first;
+    for (; next < Branches() && batch_.branches[static_cast<size_t>(next)].after < end; ++next) {
+      const int64_t seen = batch_.branches[static_cast<size_t>(next)].after + 1 - start;
+      const auto row = static_cast<size_t>(out_begin + next);
+      plan.position[row] = static_cast<int32_t>(seen);
+      plan.seen[row] = static_cast<int32_t>(seen);
+      keys.k_count = std::max(keys.k_count, seen);
+    }
+    if (next == first) return next;
+    int64_t before = out_begin;  // Rows of q before the branches'.
+    if (!gathered && shared) before = batch_.tokens();
+    keys.queries.push_back(
+        {.out_begin = out_begin + first, .q_begin = before + first, .count = next - first});
+    return next;
   }
 
   void AddQueries(int32_t sequence, bool prefix, bool shared, bool gathered, AttentionPlan& plan,
@@ -147,7 +200,8 @@ class PlanMaker {
         AddQuery(run.out_begin + (it - first), *it, start, prefix, plan, keys);
       }
     } else {
-      run.out_begin = (prefix ? batch_.tokens() : 0) + start;
+      run.out_begin =
+          prefix ? Count(causal_tokens_) + start : causal_start_[static_cast<size_t>(sequence)];
       run.q_begin = shared ? start : run.out_begin;
       run.count = end - start;
       for (int64_t i = start; i < end; ++i) {
@@ -169,6 +223,8 @@ class PlanMaker {
   const Batch& batch_;
   const Questions& questions_;
   std::vector<int32_t> block_end_;  // Of the block a token is in; behind the token itself if none.
+  std::vector<int64_t> causal_tokens_;  // A
+  std::vector<int64_t> causal_start_;   // By sequence: its first row in the causal pass, or -1.
 };
 
 // A linear layer with bias.
@@ -183,31 +239,54 @@ Tensor Affine(ValueHead& head, const Tensor& x) {
   return learn::Project(hidden, {last->weight})[0] + last->bias;
 }
 
-// Embeddings of all tokens, the values' ones replaced: (T, D).
-Tensor Embed(DecoderNet& net, const Batch& batch) {
+// Embeddings of all tokens, the values' ones replaced, and of the branches: (T + N, D).
+Tensor Embed(DecoderNet& net, const Batch& batch, const ShownValues& shown) {
+  std::vector<int32_t> tokens = batch.ids;
+  for (const Branch& branch : batch.branches) tokens.push_back(branch.token);
+  const auto ids = torch::tensor(tokens, torch::kInt64);  // (T + N)
   std::vector<int64_t> rows;
-  std::vector<float> wl;
-  std::vector<float> d;
-  for (const ValueTarget& value : batch.values) {
-    rows.push_back(value.wl_position);
-    wl.push_back(value.wl);
-    d.push_back(value.d);
-  }
-  for (size_t i = 0; i < wl.size(); ++i) rows.push_back(rows[i] + 1);
-  const auto values =
-      torch::cat({learn::NearestCentre(torch::tensor(wl), net->wl_bucket_centers),
-                  learn::NearestCentre(torch::tensor(d), net->d_bucket_centers)});  // (2 values)
+  for (const ValueTarget& value : batch.values) rows.push_back(value.wl_position);
+  for (const ValueTarget& value : batch.values) rows.push_back(value.wl_position + 1);
+  const auto values = torch::cat(
+      {learn::NearestCentre(torch::tensor(shown.wl), net->wl_bucket_centers),
+       learn::NearestCentre(torch::tensor(shown.d), net->d_bucket_centers)});  // (2 values)
   auto& encoder = net->fourier_encoder;
-  const auto features = encoder->Features(values);           // (2 values, 2 frequencies)
-  const auto encoded = Affine(encoder->proj, features);      // (2 values, D)
-  const auto ids = torch::tensor(batch.ids, torch::kInt64);  // (T)
+  const auto features = encoder->Features(values);       // (2 values, 2 frequencies)
+  const auto encoded = Affine(encoder->proj, features);  // (2 values, D)
   return net->tok_embedding(ids).index_copy(0, Indices(rows), encoded);
 }
 
-// x + attention(norm(x)) for the rows of the plan; x has the rows of the plan's keys. `rows` picks
-// the queries' rows of x, all when not given.
-Tensor Attend(learn::TransformerLayerImpl& layer, const Tensor& x, const Tensor& rows,
+// Attention of the plan, where the last `branches` rows of q, k and v also see themselves. A query
+// and a key at one position are turned alike, so their product needs no rotation.
+Tensor Mix(const Tensor& q, const Tensor& k, const Tensor& v,
+           const std::shared_ptr<const AttentionPlan>& plan, const learn::RotaryTable& rotary,
+           int64_t heads, int64_t branches) {
+  if (branches == 0) return learn::PackedAttention(q, k, v, plan, rotary, heads);
+  const auto [mixed, log_sums] =
+      learn::PackedAttentionWithSums(q, k, v, plan, rotary, heads);  // (rows, D), (H, rows)
+  const auto by_head = [&](const Tensor& x) {
+    return x.narrow(0, x.size(0) - branches, branches).view({branches, heads, -1});  // (N, H, E)
+  };
+  const double scale = 1 / std::sqrt(static_cast<double>(q.size(1) / heads));
+  const auto own = (by_head(q) * by_head(k)).sum(-1) * scale;  // (N, H)
+  const int64_t others = mixed.size(0) - branches;
+  const auto seen = log_sums.narrow(1, others, branches).t();                   // (N, H)
+  const auto share = torch::sigmoid(own - seen).unsqueeze(-1);                  // (N, H, 1)
+  const auto both = torch::lerp(by_head(mixed), by_head(v), share).flatten(1);  // (N, D)
+  return torch::cat({mixed.narrow(0, 0, others), both});
+}
+
+// How the rows of a layer are laid out.
+struct Layout {
+  Tensor rows = {};    // Picks the queries' rows of x; all when not there.
+  Tensor causal = {};  // First layer: the tokens of the causal pass, when not all have one.
+  int64_t branches = 0;
+};
+
+// x + attention(norm(x)) for the rows of the plan; x has the rows of the plan's keys.
+Tensor Attend(learn::TransformerLayerImpl& layer, const Tensor& x, const Layout& layout,
               const std::shared_ptr<const AttentionPlan>& plan, const learn::RotaryTable& rotary) {
+  const Tensor& rows = layout.rows;
   auto& attention = *layer.attn;
   const auto normed = learn::FusedRmsNorm(x, layer.sa_norm->scale);  // (rows of x, D)
   Tensor q;
@@ -225,9 +304,13 @@ Tensor Attend(learn::TransformerLayerImpl& layer, const Tensor& x, const Tensor&
     k = all[1];
     v = all[2];
   }
-  const auto mixed = learn::PackedAttention(q, k, v, plan, rotary, attention.heads);
+  const auto mixed = Mix(q, k, v, plan, rotary, attention.heads, layout.branches);
   Tensor onto = rows.defined() ? x.index_select(0, rows) : x;
-  if (onto.size(0) != mixed.size(0)) onto = torch::cat({onto, onto});  // Both passes start here.
+  if (onto.size(0) != mixed.size(0)) {  // Both passes start here.
+    onto = torch::cat({layout.causal.defined() ? x.index_select(0, layout.causal)
+                                               : x.narrow(0, 0, mixed.size(0) - x.size(0)),
+                       onto});
+  }
   return learn::AddProjected(onto, mixed, attention.output_proj->weight);
 }
 
@@ -239,50 +322,84 @@ Tensor Transform(learn::TransformerLayerImpl& layer, const Tensor& x) {
   return learn::AddProjected(x, learn::FusedSwiGlu(hidden[0], hidden[1]), mlp.w2->weight);
 }
 
-// All layers and the final norm, at the rows of the questions: (C + G, D).
-Tensor RunLayers(DecoderNet& net, const Batch& batch, const Questions& questions, bool recompute) {
+// All layers and the final norm, at the rows of the questions: (C + G + N, D).
+Tensor RunLayers(DecoderNet& net, const Batch& batch, const Questions& questions,
+                 const ShownValues& shown, bool recompute) {
   const PlanMaker plans(batch, questions);
   const size_t count = net->layers->size();
   const auto middle = count > 2 ? plans.Make(false, false) : nullptr;
-  auto x = Embed(net, batch);  // (T, D)
+  auto x = Embed(net, batch, shown);  // (T + N, D)
   for (size_t i = 0; i < count; ++i) {
     auto& layer = *net->layers[i]->as<learn::TransformerLayer>();
     const bool first = i == 0;
     const bool last = i + 1 == count;
-    Tensor rows;  // (C + G)
-    if (last) {
-      std::vector<int64_t> list = questions.board_positions;
-      for (int64_t p : questions.prefix_positions) list.push_back(first ? p : batch.tokens() + p);
-      rows = Indices(list);
-    }
+    Layout layout{.branches = static_cast<int64_t>(batch.branches.size())};
+    if (last) layout.rows = Indices(plans.GatheredRows(first));
+    const auto causal = static_cast<int32_t>(plans.causal_tokens().size());
+    if (first && causal < batch.tokens()) layout.causal = Indices(plans.causal_tokens());
     const auto plan = first || last ? plans.Make(first, last) : middle;
-    const learn::TensorFunction body = [&layer, rows, plan,
+    const learn::TensorFunction body = [&layer, layout, plan,
                                         rotary = net->rotary](const Tensor& in) {
-      return Transform(layer, Attend(layer, in, rows, plan, rotary));
+      return Transform(layer, Attend(layer, in, layout, plan, rotary));
     };
-    x = recompute ? learn::Recomputed(x, layer.parameters(), body) : body(x);  // (2 T, D)
+    x = recompute ? learn::Recomputed(x, layer.parameters(), body) : body(x);  // (A + T + N, D)
   }
   return learn::FusedRmsNorm(x, net->norm->scale);
+}
+
+// What the value tokens show: the targets, or the network's own values, which take extra passes.
+ShownValues Shown(DecoderNet& net, const Batch& batch, int passes) {
+  ShownValues shown = TargetsAsShown(batch);
+  if (std::ranges::find(batch.own_values, 1) == batch.own_values.end()) return shown;
+  const torch::NoGradGuard no_grad;
+  Batch values = batch;  // Asks for all values and nothing else.
+  std::ranges::fill(values.board_targets, kIgnore);
+  values.moves.clear();
+  values.branches.clear();
+  for (ValueTarget& value : values.values) value.valid = true;
+  const Questions questions(values);
+  for (int pass = 0; pass < passes; ++pass) {
+    const auto hidden = RunLayers(net, values, questions, shown, false);  // (G, D)
+    const auto written = [&](ValueHead& head, const Tensor& rows, const Tensor& centres) {
+      return WrittenValue(net->config, Affine(head, hidden.index_select(0, rows)), centres);
+    };
+    ShowOwn(batch, written(net->wl_head, questions.wl_rows, net->wl_bucket_centers),
+            written(net->d_head, questions.d_rows, net->d_bucket_centers), shown);
+  }
+  return shown;
 }
 
 }  // namespace
 
 LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions& options) {
   const Questions questions(batch);
-  const auto hidden = RunLayers(net, batch, questions, options.recompute_layers);  // (C + G, D)
+  const ShownValues shown = Shown(net, batch, options.own_value_passes);
+  const auto hidden =
+      RunLayers(net, batch, questions, shown, options.recompute_layers);  // (C + G + N, D)
   const auto scored = static_cast<int64_t>(questions.board_positions.size());
-  const auto causal = hidden.narrow(0, 0, scored);                        // (C, D)
-  const auto prefix = hidden.narrow(0, scored, hidden.size(0) - scored);  // (G, D)
+  const auto branches = static_cast<int64_t>(batch.branches.size());
+  const auto causal = hidden.narrow(0, 0, scored);                                   // (C, D)
+  const auto prefix = hidden.narrow(0, scored, hidden.size(0) - scored - branches);  // (G, D)
   const auto rows = [&](const Tensor& list) { return prefix.index_select(0, list); };
+  const auto moves = [&](torch::nn::Linear& head, const MoveQuestions& asked) {
+    return ScoreMoves(Affine(head, rows(questions.RowsOf(asked.positions))), asked);
+  };
 
   Terms terms;
   terms.board = ScoreChoice(Affine(net->board_head, causal), questions.board_targets);
-  terms.final_move =
-      ScoreChoice(Affine(net->policy_head, rows(questions.final_rows)), questions.final_targets);
+  terms.final_move = moves(net->policy_head, questions.final_moves);
   if (options.phase == Phase::kFinetune) {
-    terms.thinking_move =
-        ScoreChoice(Affine(net->thinking_policy_head, rows(questions.thinking_rows)),
-                    questions.thinking_targets);
+    terms.thinking_move = moves(net->thinking_policy_head, questions.thinking_moves);
+    terms.instinct = moves(net->policy_head, questions.instinct);
+  }
+  const auto behind = hidden.narrow(0, hidden.size(0) - branches, branches);  // (N, D)
+  if (const auto asked = BranchValuesOf(batch); !asked.branches.empty()) {
+    const auto values = behind.index_select(0, Indices(asked.branches));
+    terms.branch_wl = ScoreValue(Affine(net->wl_head, values), asked.wl, net->wl_bucket_centers);
+  }
+  if (const auto asked = EarlyEndsOf(batch); !asked.positions.empty()) {
+    const auto ends = behind.index_select(0, Indices(asked.positions));
+    terms.early_end = ScoreMoves(Affine(net->policy_head, ends), asked);
   }
   terms.wl = ScoreValue(Affine(net->wl_head, rows(questions.wl_rows)), questions.wl_targets,
                         net->wl_bucket_centers);

@@ -1,4 +1,5 @@
 // The loss as the documents write it: dense tensors, every head at every position.
+#include <algorithm>
 #include <vector>
 
 #include "learn/buckets.h"
@@ -13,9 +14,6 @@ struct Inputs {
   torch::Tensor block_id;       // (B, S)
   torch::Tensor board_targets;  // (B, S)
   torch::Tensor board_mask;     // (B, S) bool, as all masks and positions.
-  torch::Tensor move_targets;   // (B, S)
-  torch::Tensor move_mask;      // (B, S)
-  torch::Tensor thinking_mask;  // (B, S)
   torch::Tensor wl_positions;   // (B, S)
   torch::Tensor d_positions;    // (B, S)
   torch::Tensor wl_targets;     // (B, S)
@@ -63,14 +61,102 @@ Inputs ToTensors(const Batch& batch, int32_t padded_length, torch::Device device
           .block_id = numbers(padded.block_id),
           .board_targets = numbers(padded.board_target_ids),
           .board_mask = mask(padded.board_mask),
-          .move_targets = numbers(padded.move_target_ids),
-          .move_mask = mask(padded.move_mask),
-          .thinking_mask = mask(padded.thinking_move_mask),
           .wl_positions = mask(padded.wl_positions),
           .d_positions = mask(padded.d_positions),
           .wl_targets = floats(values.wl),
           .d_targets = floats(values.d),
           .valid = mask(values.valid)};
+}
+
+// The row of a packed position among all padded ones, B * S.
+int64_t PaddedRow(const Batch& batch, int64_t position, int64_t padded_length) {
+  const auto next = std::ranges::upper_bound(batch.starts, position);
+  const int64_t sequence = next - batch.starts.begin() - 1;
+  return sequence * padded_length + position - batch.starts[static_cast<size_t>(sequence)];
+}
+
+// The moves of a kind, by the head that predicts them.
+HeadTerms ScoreKind(torch::nn::Linear& head, const torch::Tensor& prefix,  // (B, S, D)
+                    const Batch& batch, MoveKind kind) {
+  const MoveQuestions questions = MovesOf(batch, kind);
+  std::vector<int64_t> rows;
+  for (int64_t position : questions.positions) {
+    rows.push_back(PaddedRow(batch, position, prefix.size(1)));
+  }
+  const auto chosen = torch::tensor(rows, torch::kInt64).to(prefix.device());
+  return ScoreMoves(head(prefix.flatten(0, 1).index_select(0, chosen)), questions);
+}
+
+ValueInputs InputsOf(DecoderNet& net, const Batch& batch, const Inputs& in,
+                     const ShownValues& shown) {
+  auto wl = torch::zeros_like(in.wl_targets).cpu();  // (B, S)
+  auto d = torch::zeros_like(in.d_targets).cpu();    // (B, S)
+  for (size_t i = 0; i < batch.values.size(); ++i) {
+    const int64_t row = PaddedRow(batch, batch.values[i].wl_position, in.ids.size(1));
+    wl.data_ptr<float>()[row] = shown.wl[i];
+    d.data_ptr<float>()[row + 1] = shown.d[i];
+  }
+  const auto device = in.ids.device();
+  return {.wl_values = learn::NearestCentre(wl.to(device), net->wl_bucket_centers),
+          .d_values = learn::NearestCentre(d.to(device), net->d_bucket_centers),
+          .wl_positions = in.wl_positions,
+          .d_positions = in.d_positions};
+}
+
+// What the value tokens show: the targets, or the network's own values.
+ShownValues Shown(DecoderNet& net, const Batch& batch, const Inputs& in, int passes) {
+  ShownValues shown = TargetsAsShown(batch);
+  if (std::ranges::find(batch.own_values, 1) == batch.own_values.end()) return shown;
+  const torch::NoGradGuard no_grad;
+  const auto at_move = torch::roll(in.wl_positions, -1, 1);  // (B, S)
+  for (int pass = 0; pass < passes; ++pass) {
+    const auto prefix = net->forward(in.ids, PrefixBias(in.block_id),
+                                     InputsOf(net, batch, in, shown));  // (B, S, D)
+    ShowOwn(
+        batch,
+        WrittenValue(net->config, net->wl_head(prefix.index({at_move})), net->wl_bucket_centers),
+        WrittenValue(net->config, net->d_head(prefix.index({in.wl_positions})),
+                     net->d_bucket_centers),
+        shown);
+  }
+  return shown;
+}
+
+// Each branch as a sequence of its own, cut behind `after`.
+torch::Tensor RunBranches(DecoderNet& net, const Batch& batch, const Inputs& in,
+                          const ValueInputs& values) {
+  std::vector<torch::Tensor> hidden;  // (1, D) each
+  for (const Branch& branch : batch.branches) {
+    const int64_t row = PaddedRow(batch, branch.after, in.ids.size(1));
+    const int64_t sequence = row / in.ids.size(1);
+    const int64_t at = row % in.ids.size(1) + 1;  // Of the move.
+    const auto cut = [&](const torch::Tensor& x) {
+      return x.narrow(0, sequence, 1).narrow(1, 0, at + 1).clone();  // (1, at + 1)
+    };
+    auto ids = cut(in.ids);
+    ids[0][at] = branch.token;
+    auto blocks = cut(in.block_id);
+    blocks[0][at] = -1;
+    ValueInputs shown = {cut(values.wl_values), cut(values.d_values), cut(values.wl_positions),
+                         cut(values.d_positions)};
+    shown.wl_positions[0][at] = false;
+    shown.d_positions[0][at] = false;
+    hidden.push_back(net->forward(ids, PrefixBias(blocks), shown).select(1, at));
+  }
+  return torch::cat(hidden);  // (N, D)
+}
+
+void ScoreBranches(DecoderNet& net, const Batch& batch, const torch::Tensor& hidden, Terms& terms) {
+  const auto rows = [&](const std::vector<int64_t>& list) {
+    return hidden.index_select(0, torch::tensor(list, torch::kInt64).to(hidden.device()));
+  };
+  if (const auto asked = BranchValuesOf(batch); !asked.branches.empty()) {
+    terms.branch_wl = ScoreValue(net->wl_head(rows(asked.branches)), asked.wl.to(hidden.device()),
+                                 net->wl_bucket_centers);
+  }
+  if (const auto asked = EarlyEndsOf(batch); !asked.positions.empty()) {
+    terms.early_end = ScoreMoves(net->policy_head(rows(asked.positions)), asked);
+  }
 }
 
 // Scores every position, then keeps those of the mask, row by row.
@@ -88,21 +174,21 @@ LossAndMetrics PlainLoss(DecoderNet& net, const Batch& batch, const LossOptions&
                          int32_t padded_length) {
   const auto device = net->wl_bucket_centers.device();
   const Inputs in = ToTensors(batch, padded_length, device);
-  const ValueInputs values = {
-      .wl_values = learn::NearestCentre(in.wl_targets, net->wl_bucket_centers),
-      .d_values = learn::NearestCentre(in.d_targets, net->d_bucket_centers),
-      .wl_positions = in.wl_positions,
-      .d_positions = in.d_positions};
+  const ValueInputs values =
+      InputsOf(net, batch, in, Shown(net, batch, in, options.own_value_passes));
   const auto causal_bias = CausalBias(padded_length).to(device);              // (1, 1, S, S)
   const auto causal = net->forward(in.ids, causal_bias, values);              // (B, S, D)
   const auto prefix = net->forward(in.ids, PrefixBias(in.block_id), values);  // (B, S, D)
 
   Terms terms;
   terms.board = ScoreEverywhere(net->board_head(causal), in.board_targets, in.board_mask);
-  terms.final_move = ScoreEverywhere(net->policy_head(prefix), in.move_targets, in.move_mask);
+  terms.final_move = ScoreKind(net->policy_head, prefix, batch, MoveKind::kFinal);
   if (options.phase == Phase::kFinetune) {
-    terms.thinking_move =
-        ScoreEverywhere(net->thinking_policy_head(prefix), in.move_targets, in.thinking_mask);
+    terms.thinking_move = ScoreKind(net->thinking_policy_head, prefix, batch, MoveKind::kThinking);
+    terms.instinct = ScoreKind(net->policy_head, prefix, batch, MoveKind::kInstinct);
+  }
+  if (!batch.branches.empty()) {
+    ScoreBranches(net, batch, RunBranches(net, batch, in, values), terms);
   }
   // The move predicts wl, one position before the wl token; the wl token predicts d.
   const auto scored = in.wl_positions & in.valid;   // (B, S)

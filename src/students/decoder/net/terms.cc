@@ -1,7 +1,10 @@
 #include "students/decoder/net/terms.h"
 
+#include <array>
+#include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "learn/buckets.h"
 
 namespace kibitz::decoder {
@@ -19,25 +22,71 @@ std::vector<uint8_t> Flags(const torch::Tensor& tensor) {
   return {data, data + flat.numel()};
 }
 
-// The moves of both heads in the order of the batch.
+// The moves of all kinds in the order of the batch.
 void MergeMoves(const Batch& batch, const Terms& terms, Scores& scores) {
-  const auto final_loss = Floats(terms.final_move.loss);
-  const auto final_hit = Flags(terms.final_move.hit);
-  std::vector<float> thinking_loss;
-  std::vector<uint8_t> thinking_hit;
-  if (terms.thinking_move.loss.defined()) {
-    thinking_loss = Floats(terms.thinking_move.loss);
-    thinking_hit = Flags(terms.thinking_move.hit);
-  }
-  size_t finals = 0;
-  size_t thoughts = 0;
+  struct Kind {
+    std::vector<float> loss;
+    std::vector<uint8_t> hit;
+    size_t next = 0;
+  };
+  std::array<Kind, 3> kinds;  // By MoveKind.
+  const auto add = [&](MoveKind kind, const HeadTerms& head) {
+    if (!head.loss.defined()) return;
+    kinds[static_cast<size_t>(kind)] = {.loss = Floats(head.loss), .hit = Flags(head.hit)};
+  };
+  add(MoveKind::kFinal, terms.final_move);
+  add(MoveKind::kThinking, terms.thinking_move);
+  add(MoveKind::kInstinct, terms.instinct);
   for (const MoveTarget& move : batch.moves) {
-    size_t& next = move.thinking ? thoughts : finals;
-    scores.move_loss.push_back((move.thinking ? thinking_loss : final_loss).at(next));
-    scores.move_hit.push_back((move.thinking ? thinking_hit : final_hit).at(next));
-    ++next;
+    Kind& kind = kinds[static_cast<size_t>(move.kind)];
+    scores.move_loss.push_back(kind.loss.at(kind.next));
+    scores.move_hit.push_back(kind.hit.at(kind.next));
+    ++kind.next;
   }
 }
+
+// Collects move targets, soft ones and others.
+class QuestionMaker {
+ public:
+  explicit QuestionMaker(const Batch& batch) : batch_(batch) {}
+
+  // `target` has the shares, if there are any.
+  template <typename Target>
+  void Add(int64_t position, int32_t move, const Target& target) {
+    const auto row = static_cast<int64_t>(moves_.size());
+    questions_.positions.push_back(position);
+    moves_.push_back(move);
+    soft_ |= target.share_count > 0;
+    for (uint32_t i = 0; i < target.share_count; ++i) {
+      const MoveShare& share = batch_.shares[target.first_share + i];
+      AddShare(row, share.move, share.share);
+    }
+    if (target.share_count == 0) AddShare(row, move, 1);
+  }
+  MoveQuestions Finish() && {
+    questions_.moves = torch::tensor(moves_, torch::kInt64);
+    if (!soft_) return std::move(questions_);
+    questions_.share_rows = torch::tensor(rows_, torch::kInt64);
+    questions_.share_moves = torch::tensor(share_moves_, torch::kInt64);
+    questions_.shares = torch::tensor(shares_, torch::kFloat32);
+    return std::move(questions_);
+  }
+
+ private:
+  void AddShare(int64_t row, int32_t move, float share) {
+    rows_.push_back(row);
+    share_moves_.push_back(move);
+    shares_.push_back(share);
+  }
+
+  const Batch& batch_;
+  MoveQuestions questions_;
+  std::vector<int64_t> moves_;
+  std::vector<int64_t> rows_;
+  std::vector<int64_t> share_moves_;
+  std::vector<float> shares_;
+  bool soft_ = false;
+};
 
 torch::Tensor MeanOf(const torch::Tensor& loss) {
   return loss.sum() / (static_cast<double>(loss.numel()) + 1e-8);
@@ -49,6 +98,78 @@ HeadTerms ScoreChoice(const torch::Tensor& logits, const torch::Tensor& targets)
   const auto loss = torch::nll_loss(torch::log_softmax(logits, -1), targets, {},
                                     at::Reduction::None);  // (N)
   return {loss, logits.detach().argmax(-1) == targets};
+}
+
+MoveQuestions MovesOf(const Batch& batch, MoveKind kind) {
+  QuestionMaker maker(batch);
+  for (const MoveTarget& target : batch.moves) {
+    if (target.kind == kind) maker.Add(target.position, target.move, target);
+  }
+  return std::move(maker).Finish();
+}
+
+MoveQuestions EarlyEndsOf(const Batch& batch) {
+  QuestionMaker maker(batch);
+  for (size_t i = 0; i < batch.branches.size(); ++i) {
+    const Branch& branch = batch.branches[i];
+    if (branch.ends_thought()) maker.Add(static_cast<int64_t>(i), branch.final_move, branch);
+  }
+  return std::move(maker).Finish();
+}
+
+BranchQuestions BranchValuesOf(const Batch& batch) {
+  BranchQuestions questions;
+  std::vector<float> wl;
+  for (size_t i = 0; i < batch.branches.size(); ++i) {
+    if (batch.branches[i].ends_thought()) continue;
+    questions.branches.push_back(static_cast<int64_t>(i));
+    wl.push_back(batch.branches[i].wl);
+  }
+  questions.wl = torch::tensor(wl, torch::kFloat32);
+  return questions;
+}
+
+HeadTerms ScoreMoves(const torch::Tensor& logits, const MoveQuestions& questions) {
+  const auto device = logits.device();
+  const auto moves = questions.moves.to(device);
+  if (!questions.shares.defined()) return ScoreChoice(logits, moves);
+  const auto rows = questions.share_rows.to(device);
+  const auto chosen =
+      torch::log_softmax(logits, -1)
+          .flatten()
+          .index_select(0, rows * logits.size(1) + questions.share_moves.to(device));
+  const auto loss = torch::zeros({logits.size(0)}, logits.options())
+                        .index_add(0, rows, -chosen * questions.shares.to(device));  // (N)
+  return {loss, logits.detach().argmax(-1) == moves};
+}
+
+ShownValues TargetsAsShown(const Batch& batch) {
+  ShownValues shown;
+  for (const ValueTarget& value : batch.values) {
+    shown.wl.push_back(value.wl);
+    shown.d.push_back(value.d);
+  }
+  return shown;
+}
+
+torch::Tensor WrittenValue(const NetConfig& config, const torch::Tensor& logits,
+                           const torch::Tensor& centres) {
+  if (config.mean_values) return learn::ExpectedCentre(logits, centres);
+  return centres.index_select(0, logits.argmax(-1));
+}
+
+void ShowOwn(const Batch& batch, const torch::Tensor& wl, const torch::Tensor& d,
+             ShownValues& shown) {
+  const auto own_wl = Floats(wl);
+  const auto own_d = Floats(d);
+  CHECK(own_wl.size() == batch.values.size() && own_d.size() == batch.values.size());
+  size_t sequence = 0;
+  for (size_t i = 0; i < batch.values.size(); ++i) {
+    while (batch.values[i].wl_position >= batch.starts[sequence + 1]) ++sequence;
+    if (batch.own_values[sequence] == 0) continue;
+    shown.wl[i] = own_wl[i];
+    shown.d[i] = own_d[i];
+  }
 }
 
 ValueTerms ScoreValue(const torch::Tensor& logits, const torch::Tensor& targets,
@@ -64,8 +185,21 @@ LossAndMetrics Combine(const Batch& batch, const Terms& terms, const LossOptions
               weights.d * MeanOf(terms.d.loss);
   if (options.phase == Phase::kFinetune) {
     loss = loss + weights.thinking_move * MeanOf(terms.thinking_move.loss);
+    if (terms.instinct.loss.numel() > 0) {
+      loss = loss + weights.instinct * MeanOf(terms.instinct.loss);
+    }
   }
   Scores scores;
+  if (terms.branch_wl.loss.defined()) {
+    loss = loss + weights.branch_wl * MeanOf(terms.branch_wl.loss);
+    scores.branch_loss = Floats(terms.branch_wl.loss);
+    scores.branch_error = Floats(terms.branch_wl.error);
+  }
+  if (terms.early_end.loss.defined()) {
+    loss = loss + weights.early_end * MeanOf(terms.early_end.loss);
+    scores.early_end_loss = Floats(terms.early_end.loss);
+    scores.early_end_hit = Flags(terms.early_end.hit);
+  }
   scores.board_loss = Floats(terms.board.loss);
   scores.board_hit = Flags(terms.board.hit);
   scores.wl_loss = Floats(terms.wl.loss);

@@ -3,6 +3,9 @@
 
 #include <torch/torch.h>
 
+#include <cstdint>
+#include <vector>
+
 #include "students/decoder/net/loss.h"
 
 namespace kibitz::decoder {
@@ -15,6 +18,28 @@ struct HeadTerms {
 // Cross-entropy over a vocabulary. logits: (N, vocabulary); targets: (N).
 HeadTerms ScoreChoice(const torch::Tensor& logits, const torch::Tensor& targets);
 
+// The targets of one kind of move, in the order of the batch.
+struct MoveQuestions {
+  std::vector<int64_t> positions;  // (N) In the pack; of EarlyEndsOf, among the branches.
+  torch::Tensor moves;             // (N)
+  // Of soft targets: share `shares[i]` of target `share_rows[i]` is for `share_moves[i]`. Not there
+  // when every target is one move.
+  torch::Tensor share_rows;
+  torch::Tensor share_moves;
+  torch::Tensor shares;
+};
+MoveQuestions MovesOf(const Batch& batch, MoveKind kind);
+// The final moves of branches that end the thought.
+MoveQuestions EarlyEndsOf(const Batch& batch);
+// The branches that are moves, and their values.
+struct BranchQuestions {
+  std::vector<int64_t> branches;  // Among the batch's.
+  torch::Tensor wl;               // (N)
+};
+BranchQuestions BranchValuesOf(const Batch& batch);
+// Cross-entropy with one move or with a distribution. logits: (N, moves).
+HeadTerms ScoreMoves(const torch::Tensor& logits, const MoveQuestions& questions);
+
 struct ValueTerms {
   torch::Tensor loss;   // (N)
   torch::Tensor error;  // (N) Absolute, of the distribution's mean.
@@ -24,12 +49,29 @@ ValueTerms ScoreValue(const torch::Tensor& logits, const torch::Tensor& targets,
 
 // In the order of the batch's lists.
 struct Terms {
-  HeadTerms board;          // Scored tokens.
-  HeadTerms final_move;     // Moves that are not `thinking`.
-  HeadTerms thinking_move;  // Those that are; not there in pretraining.
-  ValueTerms wl;            // Values that are `valid`.
+  HeadTerms board;  // Scored tokens.
+  HeadTerms final_move;
+  HeadTerms thinking_move;  // Not there in pretraining, as the next.
+  HeadTerms instinct;
+  ValueTerms wl;  // Values that are `valid`.
   ValueTerms d;
+  ValueTerms branch_wl;  // Branches that are moves; not there without any, as the next.
+  HeadTerms early_end;   // Branches that end the thought.
 };
+
+// What the wl and d tokens show, in the order of the batch's values.
+struct ShownValues {
+  std::vector<float> wl;
+  std::vector<float> d;
+};
+ShownValues TargetsAsShown(const Batch& batch);
+// The value that the network writes itself. logits: (N, K).
+torch::Tensor WrittenValue(const NetConfig& config, const torch::Tensor& logits,
+                           const torch::Tensor& centres);  // (N)
+// Replaces the values of sequences with `own_values` by the network's, in the order of the batch's
+// values.
+void ShowOwn(const Batch& batch, const torch::Tensor& wl, const torch::Tensor& d,
+             ShownValues& shown);
 
 LossAndMetrics Combine(const Batch& batch, const Terms& terms, const LossOptions& options);
 

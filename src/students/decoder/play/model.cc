@@ -181,13 +181,30 @@ void Model::BoardLogits(const float* hidden, int64_t rows, std::vector<float>& l
 }
 
 std::vector<int> Model::WlBuckets(const float* hidden, int64_t rows) {
-  return Buckets(wl_head_, hidden, rows);
+  return Buckets(wl_head_, wl_centers_, hidden, rows);
 }
 std::vector<int> Model::DBuckets(const float* hidden, int64_t rows) {
-  return Buckets(d_head_, hidden, rows);
+  return Buckets(d_head_, d_centers_, hidden, rows);
 }
 
-std::vector<int> Model::Buckets(const ValueHead& head, const float* hidden, int64_t rows) {
+// The bucket whose centre is nearest to the mean of the distribution.
+static int MeanBucket(std::span<const float> logits, std::span<const float> centers) {
+  const float largest = *std::ranges::max_element(logits);
+  double sum = 0;
+  double mean = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const double weight = std::exp(static_cast<double>(logits[i] - largest));
+    sum += weight;
+    mean += weight * static_cast<double>(centers[i]);
+  }
+  mean /= sum;
+  const auto nearest = std::ranges::min_element(
+      centers, {}, [&](float center) { return std::abs(static_cast<double>(center) - mean); });
+  return static_cast<int>(nearest - centers.begin());
+}
+
+std::vector<int> Model::Buckets(const ValueHead& head, std::span<const float> centers,
+                                const float* hidden, int64_t rows) {
   std::vector<float> middle;
   std::vector<float> logits;
   Apply(head.first, hidden, rows, middle);
@@ -196,6 +213,10 @@ std::vector<int> Model::Buckets(const ValueHead& head, const float* hidden, int6
   std::vector<int> buckets;
   for (int64_t row = 0; row < rows; ++row) {
     const auto first = logits.begin() + row * config_.n_buckets;
+    if (config_.mean_values) {
+      buckets.push_back(MeanBucket({first, first + config_.n_buckets}, centers));
+      continue;
+    }
     buckets.push_back(static_cast<int>(std::max_element(first, first + config_.n_buckets) - first));
   }
   return buckets;

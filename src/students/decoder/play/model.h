@@ -96,7 +96,8 @@ class Model {
   void LoadLayers(const io::StateDict& weights);
   void LoadEmbeddings(const io::StateDict& weights);
   void Apply(const nn::Linear& head, const float* hidden, int64_t rows, std::vector<float>& out);
-  std::vector<int> Buckets(const ValueHead& head, const float* hidden, int64_t rows);
+  std::vector<int> Buckets(const ValueHead& head, std::span<const float> centers,
+                           const float* hidden, int64_t rows);
 
   NetConfig config_;
   nn::Team team_;

@@ -439,6 +439,24 @@ TEST(PlayerTest, ConfigsMayLackSizesAndHaveOtherKeys) {
   }
 }
 
+TEST(PlayerTest, MeanValuesAreNearTheMiddleOfAFlatDistribution) {
+  // Random heads give nearly equal chances to all buckets: their mean is near 0 and 1/2, while the
+  // most likely bucket lies anywhere.
+  NetConfig config = SmallConfig();
+  double modes = 0;
+  double means = 0;
+  for (const bool mean_values : {false, true}) {
+    config.mean_values = mean_values;
+    const auto player = Player::Random(config, 3, {.threads = 1});
+    for (const Board& board : Positions(40, 6)) {
+      const NodeValue value = *player->Predict(board, {.value = true}).value;
+      (mean_values ? means : modes) += std::abs(value.wl) + std::abs(value.d - 0.5);
+    }
+  }
+  EXPECT_LT(means / 40, 0.35);
+  EXPECT_GT(modes, 1.5 * means);
+}
+
 TEST(PlayerTest, HeadsMustBeKnown) {
   const testing::TempFolder folder;
   const std::string path = folder.File("model.pt");
