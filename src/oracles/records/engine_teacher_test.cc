@@ -63,6 +63,20 @@ TEST(WdlModelTest, ChancesFollowFromCentipawns) {
   EXPECT_NEAR(WdlOf(mate, {}).loss, 971 / 1001.0, 1e-12);
 }
 
+TEST(EngineTeacherTest, SaysWhereChancesComeFrom) {
+  const testing::TempFolder folder;
+  const std::string path = folder.File("engine.sh");
+  WriteFileAtomically(path, R"(while read -r line; do case "$line" in
+uci) echo 'option name UCI_ShowWDL type check default false'; echo uciok;;
+isready) echo readyok;;
+quit) exit 0;;
+esac; done)");
+  EngineTeacherOptions options{.command = {"/bin/sh", path}, .limits = {.nodes = 1}};
+  EXPECT_EQ(EngineTeacher(options).OptionsJson()["wdl"], "UCI_ShowWDL");
+  options.options = {{"uci_showwdl", "false"}};
+  EXPECT_EQ(EngineTeacher(options).OptionsJson()["wdl"]["spread_centipawns"], 18);
+}
+
 TEST(EngineTeacherTest, MakesLessonsOfLines) {
   const Script script(
       "echo 'info depth 9 multipv 1 score cp 50 nodes 800 pv e2e4 e7e5 g1f3';"
