@@ -127,8 +127,8 @@ void BenchSlow(Bench& bench, int port) {
     Send(slow.back(), "GET / HTTP/1.1\r\nHo");
   }
   Signature signature;
-  ReportTimes(bench, "beside 1000 slow connections",
-              Ask(port, bench.quick() ? 200 : 2000, signature), signature.value());
+  const auto times = Ask(port, bench.quick() ? 200 : 2000, signature);
+  ReportTimes(bench, "beside 1000 slow connections", times, signature.value());
   for (const int socket : slow) ::close(socket);
 }
 
@@ -143,8 +143,8 @@ void Run(Bench& bench) {
   serve::Serving serving(options);
   std::jthread server([&](std::stop_token stop) { serving.Run(stop); });
   Signature signature;
-  ReportTimes(bench, "alone", Ask(serving.port(), bench.quick() ? 200 : 2000, signature),
-              signature.value());
+  const auto alone = Ask(serving.port(), bench.quick() ? 200 : 2000, signature);
+  ReportTimes(bench, "alone", alone, signature.value());
   BenchStreams(bench, serving.port());
   BenchSlow(bench, serving.port());
 }

@@ -114,10 +114,10 @@ const scenes = {
   async data(page) {
     await page.goto(`${site}/data?set=evals`);
     await page.waitForSelector(".bars li");
-    // At least two steps, and on to a position whose moves are not all alike: a temperature changes nothing in others.
+    // At least two steps, and on to a position whose moves are neither all alike nor one a mate: others do not change.
     const spread = () => page.$$eval(".bars .number", (all) => parseFloat(all[0].textContent) - parseFloat(all.at(-1).textContent));
     let index = 0;
-    while (index < 2 || (await spread()) < 5) {
+    for (let apart = 0; index < 2 || apart < 5 || apart > 90; apart = await spread()) {
       await page.locator("main").press("ArrowRight");
       index++;
       await page.waitForFunction((n) => document.querySelector("#index").value === n, String(index), { timeout: patience });
