@@ -67,9 +67,17 @@ TEST(CliTest, HelpListsEveryCommandAndEachHasAnExample) {
 // later one may use what an earlier one wrote. Those that train, or take minutes, run in tests of
 // their own folders.
 TEST(CliTest, ExamplesRunAsWritten) {
-  const std::set<std::string> elsewhere = {
-      "decoder pretrain", "decoder finetune", "policy train", "2048 train",  "train check",
-      "train plot",       "2048 oracle",      "2048 eval",    "2048 export", "uci"};
+  const std::set<std::string> elsewhere = {"decoder pretrain",
+                                           "decoder finetune",
+                                           "policy train",
+                                           "2048 train",
+                                           "train check",
+                                           "train plot",
+                                           "2048 oracle",
+                                           "2048 eval",
+                                           "2048 export",
+                                           "uci",
+                                           "serve"};
   const bool engine =
       testing::RunCommand({"bash", "-c", "PATH=$PATH:/usr/games command -v stockfish"}).code == 0;
   const testing::TempFolder folder;
