@@ -262,6 +262,20 @@ TEST(UciTest, TheModelMayBeAnOption) {
   EXPECT_NE(talk.Await("info depth 1"), "");
 }
 
+TEST(UciTest, ThePlayerIsAWordOrAFlagButOnlyOne) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"random"}, {"--player", "random"}, {"--model", "random"}}) {
+    std::vector<std::string> command = {kProgram, "uci"};
+    command.insert(command.end(), words.begin(), words.end());
+    const auto ran = testing::RunCommand(command, "uci\n");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("option name Player type string default random"));
+  }
+  const auto two = testing::RunCommand({kProgram, "uci", "random", "--model", "negamax"}, "");
+  EXPECT_EQ(two.code, 2);
+  EXPECT_THAT(two.err, HasSubstr("found two players"));
+}
+
 // A mistyped path must not spoil a match unseen.
 TEST(UciTest, AFileThatIsNoModelEndsTheProgram) {
   for (const std::string& model :

@@ -1,6 +1,5 @@
 #include "arena/game_run.h"
 
-#include <ctime>
 #include <filesystem>
 
 #include "arena/named_openings.h"
@@ -16,15 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 using chess::Color;
 using chess::GameResult;
-
-std::string Today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local = {};
-  localtime_r(&now, &local);
-  char text[16];
-  std::strftime(text, sizeof(text), "%Y.%m.%d", &local);
-  return text;
-}
 
 uint64_t BytesOf(const std::string& path) {
   std::error_code error;
@@ -139,7 +129,7 @@ std::optional<Json> GameRun::PlayOne(const ScheduledGame& scheduled, const Piece
       PlayGame(task, setup_.rules, *tables_[static_cast<size_t>(piece.worker)], piece.stop);
   if (!played) return std::nullopt;
   Json json = played->ToJson();
-  json["date"] = Today();
+  json["date"] = chess::PgnDateOfToday();
   return json;
 }
 

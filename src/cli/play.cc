@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <iostream>
 #include <random>
 #include <stop_token>
@@ -20,6 +19,7 @@
 #include "cli/commands.h"
 #include "cli/fen_input.h"
 #include "cli/json_output.h"
+#include "cli/player_input.h"
 #include "games/chess/diagram.h"
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
@@ -41,6 +41,7 @@ using Json = nlohmann::ordered_json;
 enum class Side { kWhite, kBlack };
 
 struct PlayOptions {
+  std::string name;
   std::string player;
   std::string opponent;
   FenInput position;
@@ -54,8 +55,9 @@ struct PlayOptions {
 
 Fields FieldsOf(PlayOptions& options) {
   Fields fields;
-  fields.Add("player", options.player, "who plays against you; default: the best model that ships",
-             {.positional = true, .metavar = "NAME"});
+  fields.Add("name", options.name, "who plays against you; default: the best model that ships",
+             {.positional = true, .metavar = "PLAYER"});
+  fields.Add("player", options.player, "the same as a flag", {.metavar = "PLAYER"});
   fields.Add("opponent", options.opponent, "a second player in your place: watch a game",
              {.metavar = "NAME"});
   fields.AddChoice("side", options.side, "the side you play",
@@ -116,22 +118,13 @@ std::string ValueText(const players::Line& line) {
                      100 * line.wdl->draw, 100 * line.wdl->loss);
 }
 
-std::string Today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local = {};
-  localtime_r(&now, &local);
-  char text[16];
-  std::strftime(text, sizeof(text), "%Y.%m.%d", &local);
-  return text;
-}
-
 class Session {
  public:
   Session(const PlayOptions& options, const Context& context)
       : options_(options), context_(context), terminal_(isatty(STDIN_FILENO) != 0) {
     game_.start = BoardOf(options.position);
     seed_ = options.seed ? static_cast<uint64_t>(*options.seed) : std::random_device()();
-    const std::string name = options.player.empty() ? players::DefaultPlayer() : options.player;
+    const std::string name = ChosenPlayer({options.name, options.player});
     player_ = players::MakePlayer(name);
     if (!options.opponent.empty()) opponent_ = players::MakePlayer(options.opponent);
   }
@@ -176,7 +169,7 @@ class Session {
     const std::string other = opponent_ ? opponent_->name() : "you";
     const bool white = PersonsColor() == Color::kWhite;
     game_.tags = {{"Event", "kibitz play"},
-                  {"Date", Today()},
+                  {"Date", chess::PgnDateOfToday()},
                   {"White", white ? other : player_->name()},
                   {"Black", white ? player_->name() : other}};
     if (context_.json) return;

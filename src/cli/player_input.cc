@@ -2,7 +2,10 @@
 
 #include <chrono>
 
+#include "base/error.h"
 #include "base/interrupt.h"
+#include "base/text.h"
+#include "players/make_player.h"
 
 namespace kibitz::cli {
 
@@ -12,6 +15,18 @@ Fields ModelFields(nn::NetworkOptions& options, const ModelRules& rules) {
              {.required = rules.required, .metavar = "PATH"});
   fields.AddAll(FieldsOf(options));
   return fields;
+}
+
+std::string ChosenPlayer(std::initializer_list<std::string> names) {
+  std::string chosen;
+  for (const std::string& name : names) {
+    if (name.empty()) continue;
+    if (!chosen.empty()) {
+      throw Error::Usage("found two players, {} and {}; name one", Quoted(chosen), Quoted(name));
+    }
+    chosen = name;
+  }
+  return chosen.empty() ? players::DefaultPlayer() : chosen;
 }
 
 StopOnInterrupt::StopOnInterrupt()

@@ -1,4 +1,4 @@
-// What commands that run a decoder share: the flags of its network, and Ctrl-C as a stop.
+// What commands that run a network or a player share: its flags, and Ctrl-C as a stop.
 //
 //   Fields fields = ModelFields(options.network);
 //   const auto player = decoder::Player::Load(options.network);
@@ -6,7 +6,9 @@
 //   player->Think(board, {.stop = interrupt.token()});
 #pragma once
 
+#include <initializer_list>
 #include <stop_token>
+#include <string>
 #include <thread>
 
 #include "base/options.h"
@@ -19,6 +21,10 @@ struct ModelRules {
   bool required = true;
 };
 Fields ModelFields(nn::NetworkOptions& options, const ModelRules& rules = {});
+
+// The player that one of these options names; with none, the best model that ships. Throws
+// Error::Usage when several do.
+std::string ChosenPlayer(std::initializer_list<std::string> names);
 
 // While it lives, Ctrl-C requests a stop.
 class StopOnInterrupt {

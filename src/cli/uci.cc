@@ -11,6 +11,7 @@
 
 #include "base/interrupt.h"
 #include "cli/commands.h"
+#include "cli/player_input.h"
 #include "players/make_player.h"
 #include "uci/line_input.h"
 
@@ -30,14 +31,16 @@ bool WriteLine(std::string_view line) {
 }
 
 struct UciOptions {
+  std::string name;
   std::string player;
   std::string model;
 };
 
 Fields FieldsOf(UciOptions& options) {
   Fields fields;
-  fields.Add("player", options.player, "who plays; default: the best model that ships",
-             {.positional = true, .metavar = "NAME"});
+  fields.Add("name", options.name, "who plays; default: the best model that ships",
+             {.positional = true, .metavar = "PLAYER"});
+  fields.Add("player", options.player, "the same as a flag", {.metavar = "PLAYER"});
   fields.Add("model", options.model, "the same, as other engines call it", {.metavar = "PATH"});
   return fields;
 }
@@ -65,12 +68,11 @@ class PlayerStore {
 
 int Run(const UciOptions& options, const Context&) {
   std::signal(SIGPIPE, SIG_IGN);  // A chess program that has gone is noticed by the write.
-  std::string name = options.player.empty() ? options.model : options.player;
-  if (name.empty()) name = players::DefaultPlayer();
+  const std::string name = ChosenPlayer({options.name, options.player, options.model});
   PlayerStore store;
   uci::LineInput input(STDIN_FILENO, STDOUT_FILENO);
   uci::Engine engine(
-      {.player = players::ParsePlayerName(name).OrThrow("--player")},
+      {.player = players::ParsePlayerName(name).OrThrow("player")},
       [&](const players::PlayerName& wanted) { return store.Make(wanted); }, WriteLine);
   // A player that cannot be used must not pass for one that plays badly.
   engine.Load([](const std::string& message) {

@@ -1,12 +1,12 @@
-// The one seam between those who play chess and those who ask them: a game so far in, a move out,
-// with what the player knows of it.
+// The interface of everything that plays chess. Input: the game so far. Output: a move, with
+// probabilities, win/draw/loss and lines where the player has them.
 //
 //   std::unique_ptr<Player> player = MakePlayer("search:maia-1500.pb.gz?nodes=400");
 //   const Answer answer = player->Play({.game = {.start = board}});
 //   if (answer.move) Use(*answer.move);
 //
-// Networks, searches and engines are players; 'kibitz play' asks any of them. docs/PLAYERS.md shows
-// how to add one.
+// Networks, searches and engines are players: 'kibitz play', UCI, arena and server ask them through
+// this interface. docs/PLAYERS.md shows how to add one.
 #pragma once
 
 #include <cstdint>

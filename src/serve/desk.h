@@ -87,9 +87,9 @@ class Desk {
 
   AllowedPlayer Allow(const std::string& name);
   Shelf<players::Player>::Seat Player(const AllowedPlayer& player);
-  // The model, where it is a decoder. Throws Error::Usage when it is none.
+  // Throws Error::Usage when the model is not a decoder.
   ModelEntry DecoderEntry(const std::string& id);
-  // `precision`: "f32" or "int8". Throws Error::Usage when the model is no decoder.
+  // `precision`: "f32" or "int8". Throws Error::Usage when the model is not a decoder.
   Shelf<decoder::Player>::Seat Decoder(const std::string& id, const std::string& precision);
   Shelf<twenty48::Player>::Seat Twenty48(const std::string& id);
 

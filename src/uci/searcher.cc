@@ -41,7 +41,8 @@ std::optional<Move> PonderMove(const players::Answer& answer) {
   return answer.lines[0].pv[1];
 }
 
-// An engine behind us keeps its clock itself, and gets less than ours: the way back takes time too.
+// The limits for the player. An engine player manages its own clock: it is told `overhead`
+// milliseconds less than we have, since its answer still has to pass through us.
 oracles::Limits LimitsOf(const GoRequest& go, int64_t overhead) {
   oracles::Limits limits;
   limits.nodes = go.nodes;
@@ -251,7 +252,7 @@ players::Player& Searcher::Loaded(const players::PlayerName& name) {
     loaded_.reset();
   }
   if (name == players::PlayerName{}) {
-    throw Error("nobody plays: set the option Model, or start with --player NAME");
+    throw Error("nobody plays: set the option Model, or start with 'kibitz uci PLAYER'");
   }
   player_.reset();  // Two may not fit into memory; networks are kept by those who make players.
   player_ = make_(name);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 
 #include "base/text.h"
 #include "games/chess/fen.h"
@@ -121,6 +122,15 @@ std::string ToPgn(const PgnGame& game) {
   }
   lines.Add(NameOf(game.result));
   return TagText(game) + "\n" + lines.Take() + "\n";
+}
+
+std::string PgnDateOfToday() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local = {};
+  localtime_r(&now, &local);
+  char text[16];
+  std::strftime(text, sizeof(text), "%Y.%m.%d", &local);
+  return text;
 }
 
 }  // namespace kibitz::chess

@@ -18,4 +18,7 @@ namespace kibitz::chess {
 // brackets; NAGs too. Variations are not written.
 std::string ToPgn(const PgnGame& game);
 
+// Today's local date as the Date tag has it: "2024.05.31".
+std::string PgnDateOfToday();
+
 }  // namespace kibitz::chess

@@ -274,7 +274,7 @@ class ThinkPage implements Page {
     this.invite();
     if (now.ending) this.el.status.textContent = `${now.result}, ${now.ending}`;
     else if (!mine && this.game.ply === this.game.moves.length) void this.think(true);
-    else void this.glance();
+    else void this.loadInstinct();
   }
 
   private async played(uci: string) {
@@ -346,8 +346,8 @@ class ThinkPage implements Page {
     for (const part of ["instinct", "tree", "after", "counter", "strip", "status"] as const) fill(this.el[part]);
   }
 
-  // What the network sees at first sight, without being asked.
-  private async glance() {
+  // Shows the policy of the network for the present position, without a thought.
+  private async loadInstinct() {
     const player = this.players.find((p) => p.name === this.player);
     if (!player || !["decoder", "policy", "lc0"].includes(player.kind) || this.instinct.length) return;
     this.quickly?.abort();
