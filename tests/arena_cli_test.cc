@@ -212,6 +212,27 @@ TEST(ArenaCliTest, ThinkingIsMeasured) {
             4);
 }
 
+// A search with a network evaluates several lines a position, as Parquet and as JSON lines.
+TEST(ArenaCliTest, ThinkingIsJudgedByRecordedScores) {
+  const TempFolder folder;
+  const auto measure = [&](const std::string& name) {
+    const Ran ran = testing::RunCommand(
+        {testing::ProgramPath("kibitz"), "oracle", "evals",
+         testing::SourcePath("examples/immortal.pgn"), "--net", testing::ModelPath("policy-small"),
+         "--sessions", "nodes=30,multipv=4", "--limit", "12", "--out", folder.File(name)});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    json report = Answer({"thinking", "--model", testing::GoldenPath("decoder/tiny.pt"),
+                          "--teacher", folder.File(name), "--variations", "1,2"});
+    EXPECT_EQ(report["judge"], folder.File(name));
+    report.erase("judge");
+    for (json& budget : report["budgets"]) budget.erase("milliseconds");
+    return report;
+  };
+  const json rows = measure("e.parquet");
+  EXPECT_EQ(rows["positions"], 12);
+  EXPECT_EQ(rows, measure("e.jsonl.zst"));
+}
+
 TEST(ArenaCliTest, ABookIsBalancedAndTheSameForTheSameSeed) {
   const TempFolder folder;
   const auto make = [&](const std::string& name) {

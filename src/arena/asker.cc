@@ -9,18 +9,24 @@
 #include "base/random.h"
 
 namespace kibitz::arena {
+
 Fields FieldsOf(AskOptions& options) {
   Fields fields;
   fields.Add("player", options.player, "who answers", {.required = true, .metavar = "PLAYER"});
   fields.Add("nodes", options.nodes, "nodes for each move", {.min = 1});
   fields.Add("depth", options.depth, "depth of each move", {.min = 1, .max = 1000});
   fields.Add("move_time", options.move_time, "milliseconds for each move", {.min = 1});
+  fields.Add(
+      "one_ply", options.one_ply,
+      "take a mate in one and do not draw a won game by one move, as in play; else a network is "
+      "measured bare");
   return fields;
 }
 
 Asker::Asker(const AskOptions& options, int threads) : options_(options) {
-  const std::vector<Contender> contenders = {{.name = options.player}};
+  const std::vector<Contender> contenders = {{.name = options.player, .one_ply = options.one_ply}};
   CheckContenders(contenders);
+  one_ply_ = OnePlyOf(contenders[0]);
   for (int i = 0; i < threads; ++i) tables_.push_back(std::make_unique<PlayerTable>(contenders));
 }
 

@@ -23,9 +23,10 @@ struct AskOptions {
   std::optional<int64_t> nodes = {};  // For each position; without any, the player's own limits.
   std::optional<int64_t> depth = {};
   std::optional<int64_t> move_time = {};  // Milliseconds.
+  bool one_ply = false;                   // As Contender; off: the bare network is measured.
   uint64_t seed = 1;
 };
-// --player and the limits; not the seed.
+// All but the seed.
 Fields FieldsOf(AskOptions& options);
 
 class Asker {
@@ -39,9 +40,12 @@ class Asker {
 
   // For the journal.
   Json Describe() const;
+  // As OnePlyOf.
+  std::optional<bool> one_ply() const { return one_ply_; }
 
  private:
   AskOptions options_;
+  std::optional<bool> one_ply_;
   std::vector<std::unique_ptr<PlayerTable>> tables_;  // By worker.
 };
 

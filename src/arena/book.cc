@@ -102,8 +102,8 @@ Book MakeBook(const BookOptions& options, const RunOptions& run, Progress* progr
   Book book;
   std::set<uint64_t> seen;
   const int64_t most = options.positions * kCandidatesPerPosition;
-  DoInOrder(0, most, {.threads = run.threads(), .journal = journal.get()}, judge,
-            [&](int64_t, const Json& json) {
+  DoInOrder(0, most, {.threads = run.threads(), .journal = journal.get(), .progress = progress},
+            judge, [&](int64_t, const Json& json) {
               ++book.candidates;
               const Board board =
                   chess::ParseFen(json.at("fen").get<std::string>()).OrThrow("book");
@@ -117,7 +117,6 @@ Book MakeBook(const BookOptions& options, const RunOptions& run, Progress* progr
               if (progress != nullptr) {
                 progress->SetNote(
                     fmt::format("{} of {} positions", book.positions.size(), options.positions));
-                progress->Add(1);
               }
               return static_cast<int64_t>(book.positions.size()) < options.positions;
             });

@@ -82,6 +82,7 @@ Json DescribeContenders(const std::vector<Contender>& contenders) {
       const auto& temperature = contender.temperature[static_cast<size_t>(color)];
       if (temperature) item[color == Color::kWhite ? "white_temp" : "black_temp"] = *temperature;
     }
+    if (!contender.one_ply) item["one_ply"] = false;
     const auto maker =
         players::MakerFor(players::ParsePlayerName(contender.name).OrThrow("player"));
     if (maker->kind() != "engine" && !maker->path().empty()) item["bytes"] = BytesOf(maker->path());
@@ -111,6 +112,7 @@ GameRun::GameRun(GameSetup setup) : setup_(std::move(setup)) {
                          {"trace", setup_.rules.trace},
                          {"seed", setup_.run.seed},
                          {"options", setup_.further}};
+  for (const Contender& contender : setup_.contenders) one_ply_.push_back(OnePlyOf(contender));
   openings_ = LoadOpenings(setup_.openings);
   journal_ = OpenJournal(setup_.run, settings);
   for (int i = 0; i < setup_.run.threads(); ++i) {
@@ -133,7 +135,7 @@ std::optional<Json> GameRun::PlayOne(const ScheduledGame& scheduled, const Piece
   return json;
 }
 
-void GameRun::Play(std::span<const ScheduledGame> games, const TakeGame& take) {
+void GameRun::Play(std::span<const ScheduledGame> games, const TakeGame& take, Progress* progress) {
   const int64_t first = next_;
   next_ += static_cast<int64_t>(games.size());
   const auto scheduled_at = [&](int64_t number) -> const ScheduledGame& {
@@ -141,8 +143,8 @@ void GameRun::Play(std::span<const ScheduledGame> games, const TakeGame& take) {
   };
   const auto work = [&](const Piece& piece) { return PlayOne(scheduled_at(piece.number), piece); };
   DoInOrder(first, static_cast<int64_t>(games.size()),
-            {.threads = setup_.run.threads(), .journal = journal_.get()}, work,
-            [&](int64_t number, const Json& json) {
+            {.threads = setup_.run.threads(), .journal = journal_.get(), .progress = progress},
+            work, [&](int64_t number, const Json& json) {
               const ScheduledGame& scheduled = scheduled_at(number);
               FinishedGame game{
                   .number = number,

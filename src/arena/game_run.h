@@ -80,11 +80,14 @@ class GameRun {
   const std::vector<Opening>& openings() const { return openings_; }
   const Opening& OpeningAt(size_t number) const { return openings_[number % openings_.size()]; }
   const std::vector<Contender>& contenders() const { return setup_.contenders; }
+  // By contender, as OnePlyOf.
+  const std::vector<std::optional<bool>>& one_ply() const { return one_ply_; }
 
   // Plays these games; numbers go on from the calls before. `take` gets them in order and says
   // whether to go on.
   using TakeGame = std::function<bool(const FinishedGame& game)>;
-  void Play(std::span<const ScheduledGame> games, const TakeGame& take);
+  void Play(std::span<const ScheduledGame> games, const TakeGame& take,
+            Progress* progress = nullptr);
 
   // The games taken, as PGN, and the report, where files were asked for.
   void WriteReport(const std::string& text, const Json& json, const Page& page) const;
@@ -95,6 +98,7 @@ class GameRun {
 
   GameSetup setup_;
   std::vector<Opening> openings_;
+  std::vector<std::optional<bool>> one_ply_;
   std::unique_ptr<io::Journal> journal_;
   std::vector<std::unique_ptr<PlayerTable>> tables_;  // By worker.
   int64_t next_ = 0;

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "games/chess/fen.h"
 #include "games/chess/move_text.h"
-#include "io/tables/jsonl.h"
+#include "students/policy/data/row_source.h"
 
 namespace kibitz::arena {
 namespace {
@@ -22,8 +22,8 @@ Fields FieldsOf(JudgeOptions& options) {
   fields.Add("judge", options.engine, "the engine that scores moves", {.metavar = "PLAYER"});
   fields.Add("judge_nodes", options.nodes, "its nodes for each move", {.min = 1});
   fields.Add("teacher", options.teacher,
-             "recorded scores instead: JSON lines of 'kibitz oracle evals' with several lines a "
-             "position",
+             "recorded scores instead: Parquet or JSON lines of 'kibitz oracle evals' with several "
+             "lines a position",
              {.metavar = "FILE"});
   return fields;
 }
@@ -70,34 +70,47 @@ std::optional<Verdict> EngineJudge::Judge(const Piece& piece, const chess::Board
   return verdict;
 }
 
+namespace {
+
+// For the side to move.
+int ScoreOf(const policy::RawRow& row, chess::Color mover) {
+  int64_t white = row.cp.value_or(0);
+  if (row.mate) white = *row.mate > 0 ? kMate - *row.mate : -kMate - *row.mate;
+  return static_cast<int>(mover == chess::Color::kWhite ? white : -white);
+}
+
+}  // namespace
+
+void RecordedJudge::Add(const policy::RawRow& row) {
+  const auto board = chess::ParseFen(row.fen, {.drop_wrong_castling = true});
+  if (!board) throw Error("{}: {}", path_, board.reason());
+  if (row.line.empty() || (!row.cp && !row.mate)) return;
+  const auto move =
+      chess::ParseMove(*board, row.line.substr(0, row.line.find(' ')), chess::MoveStyle::kUciRook);
+  if (!move) throw Error("{}: {}", path_, move.reason());
+  auto& analyses = known_[board->key()];
+  if (analyses.empty()) positions_.push_back(*board);
+  auto& moves = analyses[{row.depth.value_or(0), row.knodes.value_or(0)}];
+  if (std::ranges::find(moves, *move, &MoveScore::first) != moves.end()) return;
+  moves.emplace_back(*move, ScoreOf(row, board->side_to_move()));
+}
+
 RecordedJudge::RecordedJudge(std::string path) : path_(std::move(path)) {
-  io::JsonLines lines(path_);
-  while (const io::JsonLine* line = lines.Next()) {
-    if (!line->ok()) throw Error("{}", line->problem());
-    const auto board = chess::ParseFen(line->root()["fen"].String(), {.drop_wrong_castling = true});
-    if (!board) throw Error("{}: {}", line->Place(), board.reason());
-    Scores best;
-    for (io::JsonValue eval : line->root()["evals"].Items()) {
-      Scores scores{.depth = eval["depth"].OptionalInt().value_or(0), .moves = {}};
-      for (io::JsonValue pv : eval["pvs"].Items()) {
-        const std::string_view words = pv["line"].String();
-        const auto move =
-            chess::ParseMove(*board, words.substr(0, words.find(' ')), chess::MoveStyle::kUciRook);
-        if (!move) throw Error("{}: {}", line->Place(), move.reason());
-        int64_t white = pv["cp"].OptionalInt().value_or(0);
-        if (const auto mate = pv["mate"].OptionalInt()) {
-          white = *mate > 0 ? kMate - *mate : -kMate - *mate;
-        }
-        const bool mover_is_white = board->side_to_move() == chess::Color::kWhite;
-        scores.moves.emplace_back(*move, static_cast<int>(mover_is_white ? white : -white));
-      }
-      if (scores.depth > best.depth && scores.moves.size() >= 2) best = std::move(scores);
-    }
-    if (best.moves.empty()) continue;
-    std::ranges::stable_sort(best.moves, std::greater(), &std::pair<chess::Move, int>::second);
-    if (known_.emplace(board->key(), std::move(best)).second) positions_.push_back(*board);
+  policy::RowSource source(policy::FindInputs({path_}), {});
+  while (auto piece = source.Next()) {
+    piece->ForEach([&](const policy::RawRow& row) { Add(row); });
   }
-  if (known_.empty()) {
+  // The deepest analysis that compares moves.
+  for (auto& [key, analyses] : known_) {
+    std::erase_if(analyses, [](const auto& item) { return item.second.size() < 2; });
+    while (analyses.size() > 1) analyses.erase(analyses.begin());
+    for (auto& [effort, moves] : analyses) {
+      std::ranges::stable_sort(moves, std::greater(), &MoveScore::second);
+    }
+  }
+  std::erase_if(positions_,
+                [&](const chess::Board& board) { return known_.at(board.key()).empty(); });
+  if (positions_.empty()) {
     throw Error(
         "{}: no position has scores of two moves or more; make them with 'kibitz oracle "
         "evals' and several lines",
@@ -108,11 +121,11 @@ RecordedJudge::RecordedJudge(std::string path) : path_(std::move(path)) {
 std::optional<Verdict> RecordedJudge::Judge(const Piece&, const chess::Board& board,
                                             std::span<const chess::Move> moves) {
   const auto found = known_.find(board.key());
-  if (found == known_.end()) return std::nullopt;
-  const auto& scores = found->second.moves;
+  if (found == known_.end() || found->second.empty()) return std::nullopt;
+  const std::vector<MoveScore>& scores = found->second.begin()->second;
   Verdict verdict{.best = scores.front().second, .moves = {}};
   for (chess::Move move : moves) {
-    const auto score = std::ranges::find(scores, move, &std::pair<chess::Move, int>::first);
+    const auto score = std::ranges::find(scores, move, &MoveScore::first);
     verdict.moves.push_back(score == scores.end() ? scores.back().second : score->second);
   }
   return verdict;

@@ -17,6 +17,7 @@
 #include "arena/player_table.h"
 #include "base/options.h"
 #include "games/chess/board.h"
+#include "students/policy/data/rows.h"
 
 namespace kibitz::arena {
 
@@ -60,8 +61,9 @@ class EngineJudge final : public Judging {
   std::vector<std::unique_ptr<PlayerTable>> tables_;
 };
 
-// Scores as 'kibitz oracle evals' writes them: the deepest analysis of a position, of two lines or
-// more. A move that it does not list is at most as good as the last one listed, and counts so.
+// Scores as 'kibitz oracle evals' writes them, Parquet or JSON lines: the deepest analysis of a
+// position, of two lines or more. A move that it does not list is at most as good as the last one
+// listed, and counts so.
 class RecordedJudge final : public Judging {
  public:
   // Throws Error.
@@ -74,12 +76,15 @@ class RecordedJudge final : public Judging {
   const std::vector<chess::Board>& positions() const { return positions_; }
 
  private:
-  struct Scores {
-    int64_t depth = -1;
-    std::vector<std::pair<chess::Move, int>> moves;  // The best first.
-  };
+  using MoveScore = std::pair<chess::Move, int>;
+  using Effort = std::pair<int64_t, int64_t>;  // Depth, thousands of nodes.
+
+  // One line of an analysis.
+  void Add(const policy::RawRow& row);
+
   std::string path_;
-  std::map<uint64_t, Scores> known_;  // By the position's key.
+  // By the position's key: its analyses, of which one remains, the best move first.
+  std::map<uint64_t, std::map<Effort, std::vector<MoveScore>>> known_;
   std::vector<chess::Board> positions_;
 };
 

@@ -89,7 +89,6 @@ LabelResult RunLabels(const LabelInput& input, Asker& asker, const RunOptions& r
   };
   LabelResult result;
   const auto take = [&](int64_t number, const Json& json) {
-    if (progress != nullptr) progress->Add(1);
     if (json.is_string()) {
       result.skipped.Add(json, {.file = input.data, .row = number});
       return true;
@@ -107,8 +106,9 @@ LabelResult RunLabels(const LabelInput& input, Asker& asker, const RunOptions& r
     bin.hits += json[5].get<bool>() ? 1 : 0;
     return true;
   };
-  DoInOrder(0, static_cast<int64_t>(wanted), {.threads = run.threads(), .journal = journal.get()},
-            work, take);
+  DoInOrder(0, static_cast<int64_t>(wanted),
+            {.threads = run.threads(), .journal = journal.get(), .progress = progress}, work, take);
+  result.one_ply = asker.one_ply();
   return result;
 }
 
@@ -128,6 +128,7 @@ Json LabelResult::ToJson() const {
   };
   Json json = {
       {"player", player},
+      {"one_ply", OnePlyJson(one_ply)},
       {"positions", positions},
       {"top1", accuracy(first)},
       {"top5", accuracy(five)},
@@ -165,6 +166,7 @@ std::string LabelResult::Text() const {
     text += fmt::format("{:>11.1f}% {:>10} {:>11.1f}% {:>12.1f}%\n", 100 * bin.probability / n,
                         bin.positions, 100 * ShareOf(bin.hits, bin.positions), 100 * bin.share / n);
   }
+  text += OnePlyText({&player, 1}, {&one_ply, 1});
   if (!skipped.empty()) text += fmt::format("skipped: {}\n", skipped.Text());
   return text;
 }

@@ -32,6 +32,7 @@ struct CalibrationBin {
 
 struct LabelResult {
   std::string player;
+  std::optional<bool> one_ply = {};  // As OnePlyOf.
   int64_t positions = 0;
   int64_t first = 0;         // Top-1 hits.
   int64_t five = 0;          // Top-5 hits.

@@ -115,7 +115,7 @@ Json Tally::ToJson() const {
 }
 
 Json MatchResult::ToJson() const {
-  Json json = {{"players", names}};
+  Json json = {{"players", names}, {"one_ply", {OnePlyJson(one_ply[0]), OnePlyJson(one_ply[1])}}};
   json.update(tally.ToJson());
   if (sprt) {
     const SprtDecision decision = DecisionOf(llr, *sprt);
@@ -162,6 +162,7 @@ std::string MatchResult::Text() const {
   text +=
       fmt::format("With White: {}, with Black: {}; {} plies\n", WdlText(tally.As(Color::kWhite)),
                   WdlText(tally.As(Color::kBlack)), tally.plies());
+  text += OnePlyText(names, one_ply);
   text += "Ends:";
   for (const auto& [reason, count] : tally.ends()) text += fmt::format(" {} {},", count, reason);
   text.back() = '\n';
@@ -198,6 +199,7 @@ Page MatchResult::ToPage() const {
 MatchResult RunMatch(GameRun& run, const MatchOptions& options, Progress* progress) {
   CHECK(run.contenders().size() == 2);
   MatchResult result{.names = {run.contenders()[0].name, run.contenders()[1].name},
+                     .one_ply = {run.one_ply()[0], run.one_ply()[1]},
                      .tally = {},
                      .sprt = options.sprt,
                      .curve = {.name = "Elo"}};
@@ -207,29 +209,29 @@ MatchResult RunMatch(GameRun& run, const MatchOptions& options, Progress* progre
     games.push_back({.white = odd, .black = 1 - odd, .opening = static_cast<size_t>(i / 2)});
   }
   const int64_t stride = std::max<int64_t>(1, options.games / 2 / 400);  // Of the curve.
-  run.Play(games, [&](const FinishedGame& game) {
-    result.tally.Add(game, 0);
-    bool more = true;
-    if (game.number % 2 == 1) {
-      const Strength strength = StrengthOf(result.tally.pairs());
-      if (result.tally.pairs().pairs() % stride == 0 && std::isfinite(strength.elo) &&
-          std::isfinite(strength.elo_error)) {
-        result.curve.x.push_back(static_cast<double>(game.number + 1));
-        result.curve.y.push_back(strength.elo);
-        result.curve.low.push_back(strength.elo - strength.elo_error);
-        result.curve.high.push_back(strength.elo + strength.elo_error);
-      }
-      if (result.sprt) {
-        result.llr = LogLikelihoodRatio(result.tally.pairs(), *result.sprt);
-        more = DecisionOf(result.llr, *result.sprt) == SprtDecision::kContinue;
-      }
-    }
-    if (progress != nullptr) {
-      progress->SetNote(NoteOf(result));
-      progress->Add(1);
-    }
-    return more;
-  });
+  run.Play(
+      games,
+      [&](const FinishedGame& game) {
+        result.tally.Add(game, 0);
+        bool more = true;
+        if (game.number % 2 == 1) {
+          const Strength strength = StrengthOf(result.tally.pairs());
+          if (result.tally.pairs().pairs() % stride == 0 && std::isfinite(strength.elo) &&
+              std::isfinite(strength.elo_error)) {
+            result.curve.x.push_back(static_cast<double>(game.number + 1));
+            result.curve.y.push_back(strength.elo);
+            result.curve.low.push_back(strength.elo - strength.elo_error);
+            result.curve.high.push_back(strength.elo + strength.elo_error);
+          }
+          if (result.sprt) {
+            result.llr = LogLikelihoodRatio(result.tally.pairs(), *result.sprt);
+            more = DecisionOf(result.llr, *result.sprt) == SprtDecision::kContinue;
+          }
+        }
+        if (progress != nullptr) progress->SetNote(NoteOf(result));
+        return more;
+      },
+      progress);
   return result;
 }
 

@@ -58,6 +58,7 @@ struct MatchOptions {
 
 struct MatchResult {
   std::array<std::string, 2> names;
+  std::array<std::optional<bool>, 2> one_ply;  // As OnePlyOf.
   Tally tally;
   std::optional<SprtOptions> sprt;
   double llr = 0;  // With sprt.

@@ -67,6 +67,47 @@ TEST(MatchTest, IsTheSameOnAnyNumberOfThreads) {
   EXPECT_THAT(one, HasSubstr("\"pentanomial\""));
 }
 
+TEST(MatchTest, StatesWhetherTheOnePlyRuleWasOn) {
+  const std::string policy = testing::ModelPath("policy-small");
+  const auto play = [&](bool one_ply) {
+    GameSetup setup{.command = "match",
+                    .contenders = {{.name = policy, .one_ply = one_ply}, {.name = "random"}},
+                    .openings = {.source = "named"},
+                    .rules = {.max_plies = 4}};
+    GameRun run(setup);
+    return RunMatch(run, {.games = 2}, nullptr);
+  };
+  EXPECT_THAT(play(true).Text(), HasSubstr("One-ply rule: " + policy + " on, random has none"));
+  EXPECT_EQ(play(true).ToJson()["one_ply"].dump(), "[true,null]");
+  EXPECT_EQ(play(false).ToJson()["one_ply"].dump(), "[false,null]");
+}
+
+// What a resumed run reads back tells nothing of how long the rest takes.
+TEST(MatchTest, KeptGamesAreNotInTheRateOfProgress) {
+  const testing::TempFolder folder;
+  const auto play = [&](int64_t games) {
+    std::vector<std::string> lines;
+    Progress::Options options;
+    options.mode = Progress::Options::Mode::kLines;
+    options.line_seconds = 0;
+    options.write = [&](const std::string& text, bool) { lines.push_back(text); };
+    Progress progress("games", static_cast<uint64_t>(games), options);
+    GameSetup setup{.command = "match",
+                    .contenders = {{.name = "random"}, {.name = "random"}},
+                    .openings = {.source = "named"},
+                    .rules = {.max_plies = 4},
+                    .run = {.out = folder.File("m")}};
+    GameRun run(setup);
+    RunMatch(run, {.games = games}, &progress);
+    progress.Finish();
+    return lines;
+  };
+  EXPECT_THAT(play(20).back(), ::testing::StartsWith("20 games in"));
+  const std::vector<std::string> resumed = play(30);
+  EXPECT_THAT(resumed[5], HasSubstr("0/s"));
+  EXPECT_THAT(resumed.back(), ::testing::StartsWith("10 games in"));
+}
+
 TEST(MatchTest, CountsAddUp) {
   const MatchResult result =
       Match({"negamax?depth=1&temperature=2", "random"}, 41, {.rules = {.max_plies = 40}});

@@ -27,6 +27,7 @@ class Crew {
     for (int64_t number = first; more && number < end_; ++number) {
       const std::optional<Json> result = Await(number);
       more = result && take(number, *result);
+      if (result && options_.progress != nullptr) Count(number);
     }
     stop_.request_stop();
     threads.clear();  // Joins.
@@ -34,6 +35,15 @@ class Crew {
   }
 
  private:
+  void Count(int64_t number) {
+    const bool kept = options_.journal != nullptr && options_.journal->Find(number) != nullptr;
+    if (kept) {
+      options_.progress->AddKept(1);
+    } else {
+      options_.progress->Add(1);
+    }
+  }
+
   // Nothing after a failure or Ctrl-C.
   std::optional<Json> Await(int64_t number) {
     if (options_.journal != nullptr) {

@@ -2,7 +2,7 @@
 // same results whatever the number of threads, and whichever piece finishes first. Results are kept
 // in a journal, so that a killed command goes on where it was.
 //
-//   DoInOrder(0, games, {.threads = 2, .journal = &journal},
+//   DoInOrder(0, games, {.threads = 2, .journal = &journal, .progress = &progress},
 //             [&](const Piece& piece) { return Play(piece); },
 //             [&](int64_t number, const Json& result) { return Count(number, result); });
 #pragma once
@@ -13,6 +13,7 @@
 #include <optional>
 #include <stop_token>
 
+#include "base/progress.h"
 #include "io/runs/journal.h"
 
 namespace kibitz::arena {
@@ -28,6 +29,8 @@ struct Piece {
 struct WorkOptions {
   int threads = 1;
   io::Journal* journal = nullptr;  // May be null.
+  // Counts results as they are taken; those of the journal not in the rate. May be null.
+  Progress* progress = nullptr;
 };
 
 // Called on a worker's thread. Nothing: the piece was abandoned at `stop`.

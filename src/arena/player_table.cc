@@ -15,6 +15,7 @@ std::unique_ptr<players::PlayerMaker> MakerOf(const Contender& contender, chess:
   };
   const bool threads_given = given("threads");
   const bool restart_given = given("restart");
+  const bool one_ply_given = given("one_ply");
   auto maker = players::MakerFor(name);
   Fields fields = maker->fields();
   const std::vector<std::string> keys = fields.Names();
@@ -23,6 +24,7 @@ std::unique_ptr<players::PlayerMaker> MakerOf(const Contender& contender, chess:
   };
   if (!threads_given) set("threads", "1");
   if (!restart_given) set("restart", "false");
+  if (!one_ply_given && !contender.one_ply) set("one_ply", "false");
   return maker;
 }
 
@@ -35,6 +37,28 @@ std::string Contender::NameAs(chess::Color color) const {
   std::erase_if(parsed.options, [](const auto& item) { return item.first == "temperature"; });
   parsed.options.emplace_back("temperature", fmt::format("{}", *wanted));
   return players::ToText(parsed);
+}
+
+std::optional<bool> OnePlyOf(const Contender& contender) {
+  for (const FieldInfo& field : MakerOf(contender, chess::Color::kWhite)->fields().Describe()) {
+    if (field.name == "one_ply") return field.value == "true";
+  }
+  return std::nullopt;
+}
+
+std::string OnePlyText(std::span<const std::string> names,
+                       std::span<const std::optional<bool>> rules) {
+  CHECK(names.size() == rules.size());
+  std::string text = "One-ply rule:";
+  for (size_t i = 0; i < names.size(); ++i) {
+    const char* word = !rules[i] ? "has none" : *rules[i] ? "on" : "off";
+    text += fmt::format("{} {} {}", i == 0 ? "" : ",", names[i], word);
+  }
+  return text + "\n";
+}
+
+nlohmann::ordered_json OnePlyJson(std::optional<bool> rule) {
+  return rule ? nlohmann::ordered_json(*rule) : nlohmann::ordered_json(nullptr);
 }
 
 PlayerTable::PlayerTable(const std::vector<Contender>& contenders)

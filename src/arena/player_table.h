@@ -10,7 +10,9 @@
 
 #include <array>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,9 +25,20 @@ struct Contender {
   std::string name;  // As players/player_name.h has it.
   // By colour, where given: of the moves it plays. A usage error where it has no temperature.
   std::array<std::optional<double>, 2> temperature = {};
+  // Whether a player that has the one-ply rule (players/one_ply.h) uses it, where its name does not
+  // say. Play has it on; measurements of the bare network have it off.
+  bool one_ply = true;
 
   std::string NameAs(chess::Color color) const;
 };
+
+// Whether this player plays by the one-ply rule; nothing: it has no such rule.
+std::optional<bool> OnePlyOf(const Contender& contender);
+// For reports: "One-ply rule: policy-small on, random has none". Both lists are of one length.
+std::string OnePlyText(std::span<const std::string> names,
+                       std::span<const std::optional<bool>> rules);
+// Null: it has no such rule.
+nlohmann::ordered_json OnePlyJson(std::optional<bool> rule);
 
 class PlayerTable {
  public:

@@ -77,7 +77,8 @@ struct Columns {
   std::optional<size_t> id, fen, moves, rating, themes;
 };
 
-Columns ColumnsOf(const std::string& header, const std::string& path) {
+// The columns by the header; nothing when the first line is a puzzle already.
+std::optional<Columns> HeaderIn(const std::string& header, const std::string& path) {
   Columns columns;
   const std::vector<std::string> names = Cells(header);
   for (size_t i = 0; i < names.size(); ++i) {
@@ -88,13 +89,23 @@ Columns ColumnsOf(const std::string& header, const std::string& path) {
     if (name == "rating") columns.rating = i;
     if (name == "themes") columns.themes = i;
   }
-  if (!columns.fen || !columns.moves || !columns.rating) {
-    throw Error(
-        "{}:1: the header is {}; expected the columns FEN, Moves and Rating, as in the "
-        "Lichess puzzle file",
-        path, Quoted(header));
+  if (columns.fen && columns.moves && columns.rating) return columns;
+  for (const std::string& cell : names) {
+    if (chess::ParseFen(cell)) return std::nullopt;
   }
-  return columns;
+  throw Error(
+      "{}:1: the header is {}; expected the columns FEN, Moves and Rating, as in the Lichess "
+      "puzzle "
+      "file",
+      path, Quoted(header));
+}
+
+// Of a file without a header: FEN, Moves, Rating, or as Lichess has them.
+Columns ColumnsWithoutHeader(const std::string& line) {
+  const std::vector<std::string> cells = Cells(line);
+  if (chess::ParseFen(cells.front()))
+    return {.id = {}, .fen = 0, .moves = 1, .rating = 2, .themes = 3};
+  return {.id = 0, .fen = 1, .moves = 2, .rating = 3, .themes = 7};
 }
 
 Result<Puzzle> PuzzleOf(const std::vector<std::string>& cells, const Columns& columns,
@@ -192,16 +203,20 @@ Fields FieldsOf(PuzzleOptions& options) {
   return fields;
 }
 
-std::vector<Puzzle> LoadPuzzles(const std::string& path, const PuzzleOptions& options,
-                                SkipCounter& skipped) {
+namespace {
+
+void LoadFile(const std::string& path, const PuzzleOptions& options, SkipCounter& skipped,
+              std::vector<Puzzle>& puzzles) {
   LineReader reader(path);
   std::string line;
   if (!reader.Next(line)) throw Error("{}: the file is empty; expected puzzles as CSV", path);
   if (line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
-  const Columns columns = ColumnsOf(line, path);
-  std::vector<Puzzle> puzzles;
-  for (int64_t number = 2; reader.Next(line); ++number) {
-    if (options.limit > 0 && static_cast<int64_t>(puzzles.size()) == options.limit) break;
+  const std::optional<Columns> header = HeaderIn(line, path);
+  const Columns columns = header ? *header : ColumnsWithoutHeader(line);
+  const size_t before = puzzles.size();
+  bool more = header ? reader.Next(line) : true;
+  for (int64_t number = header ? 2 : 1; more; more = reader.Next(line), ++number) {
+    if (options.limit > 0 && static_cast<int64_t>(puzzles.size()) >= options.limit) return;
     if (Trim(line).empty()) continue;
     const Result<Puzzle> puzzle = PuzzleOf(Cells(line), columns, options.first_move);
     if (!puzzle) {
@@ -212,15 +227,53 @@ std::vector<Puzzle> LoadPuzzles(const std::string& path, const PuzzleOptions& op
     if (puzzle->rating < options.min_rating || puzzle->rating > options.max_rating) continue;
     puzzles.push_back(*puzzle);
   }
-  if (puzzles.empty()) throw Error("{}: no puzzle in it can be used", path);
+  if (puzzles.size() == before) throw Error("{}: no puzzle in it can be used", path);
+}
+
+}  // namespace
+
+std::vector<Puzzle> LoadPuzzles(const std::vector<std::string>& paths, const PuzzleOptions& options,
+                                SkipCounter& skipped) {
+  std::vector<Puzzle> puzzles;
+  for (const std::string& path : paths) LoadFile(path, options, skipped, puzzles);
   return puzzles;
+}
+
+PuzzleComparison::PuzzleComparison(const PuzzleResult& first, const PuzzleResult& second) {
+  CHECK(first.encounters.size() == second.encounters.size());
+  for (size_t i = 0; i < first.encounters.size(); ++i) {
+    only_first += first.encounters[i].points > second.encounters[i].points ? 1 : 0;
+    only_second += first.encounters[i].points < second.encounters[i].points ? 1 : 0;
+  }
+  p_value = McNemarExact(only_first, only_second);
+  rating_beyond = RatingDifference(first.encounters, second.encounters);
+}
+
+Json PuzzleComparison::ToJson() const {
+  Json json = {{"only_first", only_first}, {"only_second", only_second}, {"p_value", p_value}};
+  if (rating_beyond) {
+    json["rating"] = rating_beyond->rating;
+    json["rating_error"] = FiniteOrNull(rating_beyond->error);
+  }
+  return json;
+}
+
+std::string PuzzleComparison::Text() const {
+  std::string text = fmt::format(
+      "first against second, same puzzles: {} solved by the first alone, {} by the second "
+      "alone (p = {:.3g})",
+      only_first, only_second, p_value);
+  if (rating_beyond) {
+    text += "; rating of the first beyond the second " +
+            ErrorText(rating_beyond->rating, rating_beyond->error);
+  }
+  return text + "\n";
 }
 
 PuzzleResult RunPuzzles(const std::vector<Puzzle>& puzzles, Asker& asker, const RunOptions& run,
                         const Json& settings, Progress* progress) {
   const auto journal = OpenJournal(run, settings);
   PuzzleResult result;
-  std::vector<KnownEncounter> any_mate;
   std::vector<KnownEncounter> exact;
   const auto work = [&](const Piece& piece) -> std::optional<Json> {
     const auto solved = Solve(puzzles[static_cast<size_t>(piece.number)], piece, asker);
@@ -237,24 +290,24 @@ PuzzleResult RunPuzzles(const std::vector<Puzzle>& puzzles, Asker& asker, const 
     const int band = static_cast<int>(std::floor(puzzle.rating / kBand)) * kBand;
     Count(result.bands[band], solved);
     for (const std::string& theme : puzzle.themes) Count(result.themes[theme], solved);
-    any_mate.push_back({.rating = puzzle.rating, .points = solved.any_mate ? 1.0 : 0.0});
+    result.encounters.push_back({.rating = puzzle.rating, .points = solved.any_mate ? 1.0 : 0.0});
     exact.push_back({.rating = puzzle.rating, .points = solved.exact ? 1.0 : 0.0});
     if (progress != nullptr) {
       progress->SetNote(
           fmt::format("{:.1f}% solved", 100 * ShareOf(result.all.any_mate, result.all.puzzles)));
-      progress->Add(1);
     }
     return true;
   };
   DoInOrder(0, static_cast<int64_t>(puzzles.size()),
-            {.threads = run.threads(), .journal = journal.get()}, work, take);
-  result.rating = RateAgainst(any_mate);
+            {.threads = run.threads(), .journal = journal.get(), .progress = progress}, work, take);
+  result.rating = RateAgainst(result.encounters);
   result.exact_rating = RateAgainst(exact);
+  result.one_ply = asker.one_ply();
   return result;
 }
 
 Json PuzzleResult::ToJson() const {
-  Json json = {{"player", player}};
+  Json json = {{"player", player}, {"one_ply", OnePlyJson(one_ply)}};
   json.update(CountsJson(all));
   json["accuracy_exact"] = ShareOf(all.exact, all.puzzles);
   if (rating) {
@@ -294,6 +347,7 @@ std::string PuzzleResult::Text() const {
                     exact_rating->rating.error,
                     rating->with_virtual_draw ? "; a bound: all solved, or none" : "");
   }
+  text += OnePlyText({&player, 1}, {&one_ply, 1});
   if (failures > 0) text += fmt::format("The player broke on {} puzzles.\n", failures);
   if (!skipped.empty()) text += fmt::format("skipped: {}\n", skipped.Text());
   return text;
@@ -322,6 +376,7 @@ Page PuzzleResult::ToPage() const {
   page.Plot(BarPlot("Solved by rating, with 95% intervals", by_band));
   if (!by_theme.empty()) page.Plot(BarPlot("Solved by theme, with 95% intervals", by_theme));
   page.Table({"", "puzzles", "solved", "95% interval", "exact line"}, rows);
+  page.Text(OnePlyText({&player, 1}, {&one_ply, 1}));
   return page;
 }
 

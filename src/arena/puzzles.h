@@ -1,7 +1,7 @@
 // Puzzles with known solutions and ratings: how many a player solves, by rating and theme, and the
 // rating that this is worth.
 //
-//   const std::vector<Puzzle> puzzles = LoadPuzzles("lichess_db_puzzle.csv", {}, skipped);
+//   const std::vector<Puzzle> puzzles = LoadPuzzles({"lichess_db_puzzle.csv"}, {}, skipped);
 //   const PuzzleResult result = RunPuzzles(puzzles, asker, run, settings, &progress);
 #pragma once
 
@@ -41,8 +41,9 @@ struct PuzzleOptions {
 Fields FieldsOf(PuzzleOptions& options);
 
 // CSV with a header that names FEN, Moves and Rating, and maybe PuzzleId and Themes, in any order
-// and case. Compressed files too. Rows that are no puzzles are skipped and counted. Throws Error.
-std::vector<Puzzle> LoadPuzzles(const std::string& path, const PuzzleOptions& options,
+// and case; without a header the columns are FEN, Moves, Rating, or those of Lichess. Compressed
+// files too. Rows that are no puzzles are skipped and counted. Throws Error.
+std::vector<Puzzle> LoadPuzzles(const std::vector<std::string>& paths, const PuzzleOptions& options,
                                 SkipCounter& skipped);
 
 struct SolvedCounts {
@@ -53,6 +54,7 @@ struct SolvedCounts {
 
 struct PuzzleResult {
   std::string player;
+  std::optional<bool> one_ply = {};  // As OnePlyOf.
   SolvedCounts all;
   std::map<int, SolvedCounts> bands;  // By the lowest rating of 200 points.
   std::map<std::string, SolvedCounts> themes;
@@ -60,10 +62,23 @@ struct PuzzleResult {
   std::optional<RatingAgainst> exact_rating;
   int64_t failures = 0;  // Puzzles on which the player broke.
   SkipCounter skipped;
+  std::vector<KnownEncounter> encounters;  // Each puzzle, in order; any mate counts.
 
   Json ToJson() const;
   std::string Text() const;
   Page ToPage() const;
+};
+
+// Two players on the same puzzles, puzzle by puzzle.
+struct PuzzleComparison {
+  int64_t only_first = 0;  // Puzzles that the first alone solved, ...
+  int64_t only_second = 0;
+  double p_value = 1;                   // ... and McNemar's exact test of that.
+  std::optional<Rating> rating_beyond;  // The first's rating less the second's.
+
+  PuzzleComparison(const PuzzleResult& first, const PuzzleResult& second);
+  Json ToJson() const;
+  std::string Text() const;
 };
 
 PuzzleResult RunPuzzles(const std::vector<Puzzle>& puzzles, Asker& asker, const RunOptions& run,

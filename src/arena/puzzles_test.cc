@@ -20,7 +20,7 @@ std::vector<Puzzle> Load(const std::string& text, const PuzzleOptions& options =
   const testing::TempFolder folder;
   WriteFileAtomically(folder.File("p.csv"), text);
   SkipCounter counter;
-  return LoadPuzzles(folder.File("p.csv"), options, skipped != nullptr ? *skipped : counter);
+  return LoadPuzzles({folder.File("p.csv")}, options, skipped != nullptr ? *skipped : counter);
 }
 
 PuzzleResult Solve(const std::vector<Puzzle>& puzzles, const std::string& player) {
@@ -91,12 +91,57 @@ TEST(PuzzlesTest, CountsByBandAndThemeAndRates) {
   EXPECT_THAT(good.ToPage().Html(), HasSubstr("<svg"));
 }
 
+TEST(PuzzlesTest, AHeaderIsNotNeeded) {
+  const std::string fen = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
+  const auto plain = Load(fen + ",d1d8,700\n" + fen + ",d1d8,900\n");
+  ASSERT_EQ(plain.size(), 2u);
+  EXPECT_EQ(plain[0].rating, 700);
+  const auto lichess = Load("abcde," + fen + ",d1d8,700,80,90,100,mate mateIn1,url,\n");
+  ASSERT_EQ(lichess.size(), 1u);
+  EXPECT_EQ(lichess[0].id, "abcde");
+  EXPECT_EQ(lichess[0].themes.size(), 2u);
+  EXPECT_THAT(testing::MessageOf([&] { Load("a,b,c\n1,2,3\n"); }),
+              HasSubstr("FEN, Moves and Rating"));
+}
+
+TEST(PuzzlesTest, TwoPlayersAreComparedPuzzleByPuzzle) {
+  SkipCounter skipped;
+  const auto puzzles = LoadPuzzles({testing::SourcePath("examples/arena/puzzles.csv"),
+                                    testing::SourcePath("examples/arena/puzzles.csv")},
+                                   {}, skipped);
+  const PuzzleResult good = Solve(puzzles, "negamax?depth=3");
+  const PuzzleResult weak = Solve(puzzles, "random");
+  EXPECT_EQ(good.encounters.size(), puzzles.size());
+  const PuzzleComparison comparison(good, weak);
+  EXPECT_EQ(comparison.only_first - comparison.only_second, good.all.any_mate - weak.all.any_mate);
+  EXPECT_GT(comparison.only_first, 0);
+  EXPECT_GT(comparison.rating_beyond->rating, 0);
+  EXPECT_EQ(PuzzleComparison(good, good).p_value, 1);
+}
+
+TEST(PuzzlesTest, TheOnePlyRuleIsOffUnlessAskedForAndStated) {
+  const auto measure = [](const std::string& player, bool one_ply) {
+    Asker asker({.player = player, .one_ply = one_ply}, 1);
+    return asker.one_ply();
+  };
+  const std::string policy = testing::ModelPath("policy-small");
+  EXPECT_EQ(measure(policy, false), false);
+  EXPECT_EQ(measure(policy, true), true);
+  EXPECT_EQ(measure(policy + "?one_ply=1", false), true);  // The name decides.
+  EXPECT_EQ(measure("random", true), std::nullopt);
+  PuzzleResult result;
+  result.player = "x";
+  result.one_ply = false;
+  EXPECT_THAT(result.Text(), HasSubstr("One-ply rule: x off"));
+  EXPECT_EQ(result.ToJson()["one_ply"], false);
+}
+
 TEST(PuzzlesTest, RealFilesAreReadWhole) {
   for (const char* name :
        {"puzzles/lichess_db_puzzle_seed_1000.csv", "puzzles/lichess_puzzles_kagi_1000.csv"}) {
     SKIP_WITHOUT(testing::DataPath(name));
     SkipCounter skipped;
-    EXPECT_EQ(LoadPuzzles(testing::DataPath(name), {}, skipped).size(), 1000u) << name;
+    EXPECT_EQ(LoadPuzzles({testing::DataPath(name)}, {}, skipped).size(), 1000u) << name;
     EXPECT_TRUE(skipped.empty()) << skipped.Text();
   }
 }

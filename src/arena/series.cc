@@ -73,7 +73,7 @@ Json TraceOf(const FinishedGame& game, size_t index, const chess::Board& board,
 }  // namespace
 
 Json SeriesResult::ToJson() const {
-  Json json = {{"players", names}};
+  Json json = {{"players", names}, {"one_ply", {OnePlyJson(one_ply[0]), OnePlyJson(one_ply[1])}}};
   json.update(tally.ToJson());
   json["win_rate"] = WinRate(tally.games());
   Json& by_player = json["by_player"] = Json::array();
@@ -105,8 +105,8 @@ std::string SeriesResult::Text() const {
                         row[4]);
   }
   const Strength strength = tally.strength();
-  return text +
-         fmt::format("Elo of {}: {}\n", names[0], ErrorText(strength.elo, strength.elo_error));
+  text += fmt::format("Elo of {}: {}\n", names[0], ErrorText(strength.elo, strength.elo_error));
+  return text + OnePlyText(names, one_ply);
 }
 
 Page SeriesResult::ToPage() const {
@@ -124,12 +124,14 @@ Page SeriesResult::ToPage() const {
   }
   page.Plot(SharePlot("Wins, draws, losses", bars));
   page.Table({"", "won", "lost", "drawn", "win rate"}, Rows(*this));
+  page.Text(OnePlyText(names, one_ply));
   return page;
 }
 
 SeriesResult RunSeries(GameRun& run, const SeriesOptions& options, Progress* progress) {
   CHECK(run.contenders().size() == 2);
   SeriesResult result{.names = {run.contenders()[0].name, run.contenders()[1].name},
+                      .one_ply = {run.one_ply()[0], run.one_ply()[1]},
                       .tally = {},
                       .openings = {},
                       .games = {}};
@@ -144,17 +146,19 @@ SeriesResult RunSeries(GameRun& run, const SeriesOptions& options, Progress* pro
     }
   }
   if (progress != nullptr) progress->SetTotal(games.size());
-  run.Play(games, [&](const FinishedGame& game) {
-    result.tally.Add(game, 0);
-    AddResult(result.openings[game.scheduled.opening].counts, game.PointsOf(0));
-    if (!game.played.trace.empty()) result.games.push_back(game);
-    if (progress != nullptr) {
-      const GameCounts& counts = result.tally.games();
-      progress->SetNote(fmt::format("+{} ={} -{}", counts.wins, counts.draws, counts.losses));
-      progress->Add(1);
-    }
-    return true;
-  });
+  run.Play(
+      games,
+      [&](const FinishedGame& game) {
+        result.tally.Add(game, 0);
+        AddResult(result.openings[game.scheduled.opening].counts, game.PointsOf(0));
+        if (!game.played.trace.empty()) result.games.push_back(game);
+        if (progress != nullptr) {
+          const GameCounts& counts = result.tally.games();
+          progress->SetNote(fmt::format("+{} ={} -{}", counts.wins, counts.draws, counts.losses));
+        }
+        return true;
+      },
+      progress);
   return result;
 }
 

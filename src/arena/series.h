@@ -24,6 +24,7 @@ struct SeriesResult {
   };
 
   std::array<std::string, 2> names;
+  std::array<std::optional<bool>, 2> one_ply;  // As OnePlyOf.
   Tally tally;
   std::vector<OfOpening> openings;
   std::vector<FinishedGame> games;  // With traces, where asked for.

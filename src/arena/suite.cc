@@ -208,6 +208,7 @@ SuiteResult RunSuite(const std::vector<SuitePosition>& suite, Asker& asker, cons
                      const Json& settings, Progress* progress) {
   const auto journal = OpenJournal(run, settings);
   SuiteResult result;
+  result.one_ply = asker.one_ply();
   const auto work = [&](const Piece& piece) -> std::optional<Json> {
     const SuitePosition& position = suite[static_cast<size_t>(piece.number)];
     const players::Answer answer = asker.Ask(piece, {.start = position.board});
@@ -224,19 +225,16 @@ SuiteResult RunSuite(const std::vector<SuitePosition>& suite, Asker& asker, cons
     Count(result.all, position, marks);
     Count(result.themes[position.theme], position, marks);
     if (!marks.solved) result.unsolved.push_back(position.id);
-    if (progress != nullptr) {
-      progress->SetNote(fmt::format("{} solved", result.all.solved));
-      progress->Add(1);
-    }
+    if (progress != nullptr) progress->SetNote(fmt::format("{} solved", result.all.solved));
     return true;
   };
   DoInOrder(0, static_cast<int64_t>(suite.size()),
-            {.threads = run.threads(), .journal = journal.get()}, work, take);
+            {.threads = run.threads(), .journal = journal.get(), .progress = progress}, work, take);
   return result;
 }
 
 Json SuiteResult::ToJson() const {
-  Json json = {{"player", player}};
+  Json json = {{"player", player}, {"one_ply", OnePlyJson(one_ply)}};
   json.update(CountsJson(all));
   for (const auto& [theme, counts] : themes) json["themes"][theme] = CountsJson(counts);
   json["failures"] = failures;
@@ -251,6 +249,7 @@ std::string SuiteResult::Text() const {
     text += fmt::format("{:40} {:>9} {:>7} {:>7} {:>18}  {}\n", row[0], row[1], row[2], row[3],
                         row[4], row[5]);
   }
+  text += OnePlyText({&player, 1}, {&one_ply, 1});
   if (failures > 0) text += fmt::format("The player gave no move on {} positions.\n", failures);
   return text;
 }
@@ -265,6 +264,7 @@ Page SuiteResult::ToPage() const {
   }
   page.Plot(BarPlot("Solved by theme, with 95% intervals", bars));
   page.Table({"", "positions", "solved", "share", "95% interval", "points"}, Rows(*this));
+  page.Text(OnePlyText({&player, 1}, {&one_ply, 1}));
   return page;
 }
 

@@ -40,6 +40,7 @@ struct SuiteCounts {
 
 struct SuiteResult {
   std::string player;
+  std::optional<bool> one_ply = {};  // As OnePlyOf.
   SuiteCounts all;
   std::map<std::string, SuiteCounts> themes;
   int64_t failures = 0;               // Positions without an answer.

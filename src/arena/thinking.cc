@@ -10,6 +10,7 @@
 #include "games/chess/move_text.h"
 #include "players/decoder_player.h"
 #include "players/networks.h"
+#include "players/one_ply.h"
 #include "students/decoder/data/tokens.h"
 
 namespace kibitz::arena {
@@ -43,7 +44,8 @@ std::vector<Budget> BudgetsOf(const ThinkingOptions& options) {
 // The network of one thread, as the players that are compared.
 class Mind {
  public:
-  Mind(const ThinkingOptions& options, const std::vector<Budget>& budgets) {
+  Mind(const ThinkingOptions& options, const std::vector<Budget>& budgets)
+      : one_ply_(options.one_ply) {
     nn::NetworkOptions network{.path = players::FindModel(options.model), .threads = 1};
     if (!options.precision.empty()) {
       const std::string reason = FieldsOf(network).Set("precision", options.precision);
@@ -68,9 +70,12 @@ class Mind {
 
  private:
   std::unique_ptr<players::Player> Make(const players::DecoderPlayerOptions& options) {
-    return std::make_unique<players::DecoderPlayer>(network_, "decoder", options);
+    auto player = std::make_unique<players::DecoderPlayer>(network_, "decoder", options);
+    if (!one_ply_) return player;
+    return players::WithOnePlyRule(std::move(player));
   }
 
+  bool one_ply_;
   std::shared_ptr<decoder::Player> network_;
   std::unique_ptr<players::Player> instinct_;
   std::vector<std::unique_ptr<players::Player>> thinkers_;
@@ -234,6 +239,9 @@ Fields FieldsOf(ThinkingOptions& options) {
   fields.Add("equal", options.equal, "centipawns within which two moves are equally good",
              {.min = 0, .max = 10000});
   fields.Add("precision", options.precision, "of the network: f32, int16 or int8; default f32");
+  fields.Add("one_ply", options.one_ply,
+             "take a mate in one and do not draw a won game by one move, by instinct and after "
+             "thinking; else the bare network is measured");
   return fields;
 }
 
@@ -251,15 +259,15 @@ ThinkingResult RunThinking(const std::vector<Board>& positions, const ThinkingOp
     return Measure(positions[static_cast<size_t>(piece.number)], *mind, budgets, judge, piece);
   };
   DoInOrder(0, static_cast<int64_t>(positions.size()),
-            {.threads = run.threads(), .journal = journal.get()}, work,
+            {.threads = run.threads(), .journal = journal.get(), .progress = progress}, work,
             [&](int64_t, const Json& json) {
               summary.Add(json);
-              if (progress != nullptr) progress->Add(1);
               return true;
             });
   ThinkingResult result = summary.Finish();
   result.model = options.model;
   result.judge = judge.name();
+  result.one_ply = options.one_ply;
   result.headline = options.variations.empty() ? 0 : options.variations.size() - 1;
   return result;
 }
@@ -268,6 +276,7 @@ Json ThinkingResult::ToJson() const {
   const BudgetResult& main = budgets[headline];
   Json json = {{"model", model},
                {"judge", judge},
+               {"one_ply", one_ply},
                {"positions", positions},
                {"unknown", unknown},
                {"instinct_better", main.instinct_better},
@@ -298,7 +307,8 @@ Json ThinkingResult::ToJson() const {
 }
 
 std::string ThinkingResult::Text() const {
-  std::string text = fmt::format("{}: {} positions, judged by {}\n", model, positions, judge);
+  std::string text = fmt::format("{}: {} positions, judged by {}; one-ply rule {}\n", model,
+                                 positions, judge, one_ply ? "on" : "off");
   if (unknown > 0) text += fmt::format("{} positions left out: the judge has no score\n", unknown);
   text += fmt::format("by instinct: {:.1f} centipawns lost a move\n", instinct_loss);
   text += fmt::format("{:14} {:>8} {:>7} {:>7} {:>7} {:>8} {:>7}  {:24} {:>8}\n", "budget",

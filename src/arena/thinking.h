@@ -24,6 +24,7 @@ struct ThinkingOptions {
   std::vector<int> times = {};                    // Further budgets, in milliseconds.
   int equal = 10;              // Moves whose scores differ by no more centipawns are equally good.
   std::string precision = {};  // Of the network; "": as by default.
+  bool one_ply = false;        // Of instinct and thinker alike; off: the bare network is measured.
 };
 // All but the model.
 Fields FieldsOf(ThinkingOptions& options);
@@ -61,6 +62,7 @@ struct ThoughtForm {
 struct ThinkingResult {
   std::string model;
   std::string judge;
+  bool one_ply = false;
   int64_t positions = 0;
   int64_t unknown = 0;  // To the judge: left out.
   double instinct_loss = 0;

@@ -55,6 +55,26 @@ TEST(JudgeTest, RecordedScoresAreForTheSideToMove) {
   EXPECT_FALSE(judge.Judge({}, Board(), moves));
 }
 
+TEST(ThinkingTest, TheOnePlyRuleIsOffUnlessAskedFor) {
+  // Mates in one that the tiny decoder does not see.
+  const std::vector<Board> positions = {BoardOf("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1"),
+                                        BoardOf("7k/6pp/8/8/8/8/Q7/K3R3 w - - 0 1")};
+  ThinkingOptions options{.model = testing::GoldenPath("decoder/tiny.pt"), .variations = {1}};
+  const auto run = [&] {
+    EngineJudge judge({.engine = "negamax?depth=2"}, 1);
+    return RunThinking(positions, options, judge, {.concurrency = 1}, {}, nullptr);
+  };
+  const ThinkingResult bare = run();
+  EXPECT_EQ(bare.ToJson()["one_ply"], false);
+  EXPECT_THAT(bare.Text(), HasSubstr("one-ply rule off"));
+  EXPECT_GT(bare.instinct_loss, 0);
+  options.one_ply = true;
+  const ThinkingResult ruled = run();
+  EXPECT_THAT(ruled.Text(), HasSubstr("one-ply rule on"));
+  EXPECT_EQ(ruled.instinct_loss, 0);
+  EXPECT_EQ(ruled.budgets[0].loss, 0);
+}
+
 TEST(ThinkingTest, MeasuresATinyDecoder) {
   const std::vector<Board> positions = {
       Board(), BoardOf("r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 3 3"),

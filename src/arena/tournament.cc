@@ -73,11 +73,13 @@ TournamentResult RunTournament(GameRun& run, const TournamentOptions& options, P
   const std::vector<ScheduledGame> games = Schedule(players, options);
   if (progress != nullptr) progress->SetTotal(games.size());
   Crosstable table(players);
-  run.Play(games, [&](const FinishedGame& game) {
-    table.Add(game);
-    if (progress != nullptr) progress->Add(1);
-    return true;
-  });
+  run.Play(
+      games,
+      [&](const FinishedGame& game) {
+        table.Add(game);
+        return true;
+      },
+      progress);
   const RatingTable ratings = RatePlayers(players, table.encounters());
   const double shift = options.anchor ? *options.anchor - ratings.players[0].rating : 0;
   std::vector<size_t> order(players);
@@ -92,7 +94,8 @@ TournamentResult RunTournament(GameRun& run, const TournamentOptions& options, P
     result.standings.push_back({.name = run.contenders()[i].name,
                                 .counts = table.Of(i),
                                 .rating = rating,
-                                .failures = table.failures(i)});
+                                .failures = table.failures(i),
+                                .one_ply = run.one_ply()[i]});
     std::vector<GameCounts>& row = result.cross.emplace_back();
     for (size_t j : order) row.push_back(table.Of(i, j));
   }
@@ -112,7 +115,8 @@ Json TournamentResult::ToJson() const {
                                {"draws", standing.counts.draws},
                                {"losses", standing.counts.losses},
                                {"points", standing.counts.points()},
-                               {"failures", standing.failures}});
+                               {"failures", standing.failures},
+                               {"one_ply", OnePlyJson(standing.one_ply)}});
   }
   json["games"] = games / 2;
   Json& rows = json["cross"] = Json::array();
@@ -140,6 +144,13 @@ std::string TournamentResult::Text() const {
   if (with_virtual_draws) {
     text += "A player won or lost everything: each was given one drawn game, shared among all.\n";
   }
+  std::vector<std::string> names;
+  std::vector<std::optional<bool>> rules;
+  for (const Standing& standing : standings) {
+    names.push_back(standing.name);
+    rules.push_back(standing.one_ply);
+  }
+  text += OnePlyText(names, rules);
   for (const Standing& standing : standings) {
     if (standing.failures > 0) {
       text += fmt::format("{} lost {} games by failures\n", standing.name, standing.failures);
@@ -205,8 +216,11 @@ size_t NextStep(const LadderResult& result, size_t last) {
 
 LadderResult RunLadder(GameRun& run, const LadderOptions& options, Progress* progress) {
   CHECK(run.contenders().size() == options.steps.size() + 1);
-  LadderResult result{
-      .name = run.contenders()[0].name, .steps = {}, .rating = {}, .curve = {.name = "rating"}};
+  LadderResult result{.name = run.contenders()[0].name,
+                      .one_ply = run.one_ply()[0],
+                      .steps = {},
+                      .rating = {},
+                      .curve = {.name = "rating"}};
   for (double rating : options.steps) result.steps.push_back({rating, {}});
   size_t step = 0;
   size_t opening = 0;
@@ -222,13 +236,15 @@ LadderResult RunLadder(GameRun& run, const LadderOptions& options, Progress* pro
       games.push_back({.white = 0, .black = step + 1, .opening = opening});
       games.push_back({.white = step + 1, .black = 0, .opening = opening});
     }
-    run.Play(games, [&](const FinishedGame& game) {
-      AddResult(result.steps[step].counts, game.PointsOf(0));
-      if (game.played.failed && game.PointsOf(0) == 0) ++result.failures;
-      ++played;
-      if (progress != nullptr) progress->Add(1);
-      return true;
-    });
+    run.Play(
+        games,
+        [&](const FinishedGame& game) {
+          AddResult(result.steps[step].counts, game.PointsOf(0));
+          if (game.played.failed && game.PointsOf(0) == 0) ++result.failures;
+          ++played;
+          return true;
+        },
+        progress);
     std::vector<KnownEncounter> known;
     for (const LadderResult::Step& one : result.steps) {
       if (one.counts.games() == 0) continue;
@@ -259,7 +275,7 @@ LadderResult RunLadder(GameRun& run, const LadderOptions& options, Progress* pro
 }
 
 Json LadderResult::ToJson() const {
-  Json json = {{"player", name}, {"steps", Json::array()}};
+  Json json = {{"player", name}, {"one_ply", OnePlyJson(one_ply)}, {"steps", Json::array()}};
   int64_t games = 0;
   for (const Step& step : steps) {
     if (step.counts.games() == 0) continue;
@@ -294,6 +310,7 @@ std::string LadderResult::Text() const {
                           ? "; everything was won or lost, so this is a bound, not an estimate"
                       : enough ? ""
                                : "; the error is larger than asked for");
+  text += OnePlyText({&name, 1}, {&one_ply, 1});
   if (failures > 0) text += fmt::format("{} games were lost by failures of the player\n", failures);
   return text;
 }

@@ -29,6 +29,7 @@ struct TournamentResult {
     GameCounts counts;
     Rating rating;
     int64_t failures = 0;
+    std::optional<bool> one_ply;  // As OnePlyOf.
   };
   std::vector<Standing> standings;             // The strongest first.
   std::vector<std::vector<GameCounts>> cross;  // By places in `standings`, of the row's player.
@@ -54,6 +55,7 @@ struct LadderResult {
     GameCounts counts;  // Of the player.
   };
   std::string name;
+  std::optional<bool> one_ply;  // As OnePlyOf.
   std::vector<Step> steps;
   std::optional<RatingAgainst> rating;
   PlotLine curve;  // The rating after each batch.

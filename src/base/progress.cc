@@ -32,6 +32,7 @@ Progress::Progress(std::string unit, uint64_t total, Options options)
     : unit_(std::move(unit)), total_(total), options_(std::move(options)) {
   options_.mode = Resolve(options_.mode);
   done_ = options_.start;
+  kept_ = options_.start;
   next_draw_ms_ = options_.mode == Options::Mode::kBar
                       ? kBarMilliseconds
                       : static_cast<int64_t>(options_.line_seconds * 1000);
@@ -64,6 +65,11 @@ void Progress::Add(uint64_t count) {
   if (next_draw_ms_.compare_exchange_strong(due, ms + gap)) Draw(now);
 }
 
+void Progress::AddKept(uint64_t count) {
+  kept_ += count;
+  Add(count);
+}
+
 void Progress::SetNote(std::string note) {
   const std::lock_guard lock(mutex_);
   note_ = std::move(note);
@@ -79,7 +85,7 @@ void Progress::Draw(Clock::time_point now) {
 std::string Progress::Line(double seconds) const {
   const uint64_t done = done_;
   const uint64_t total = total_;
-  const double rate = seconds > 0 ? static_cast<double>(done - options_.start) / seconds : 0;
+  const double rate = seconds > 0 ? static_cast<double>(done - kept_) / seconds : 0;
   std::string line = unit_;
   if (total > 0) {
     const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
@@ -112,7 +118,7 @@ void Progress::Finish() {
   const std::lock_guard lock(mutex_);
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   if (options_.mode == Options::Mode::kBar) options_.write("", true);
-  const auto here = static_cast<double>(done_ - options_.start);
+  const auto here = static_cast<double>(done_ - kept_);
   options_.write(
       fmt::format("{} {} in {} ({}/s){}", HumanCount(here), unit_, HumanSeconds(seconds),
                   HumanCount(here / std::max(seconds, 1e-9)), note_.empty() ? "" : "  " + note_),

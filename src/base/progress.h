@@ -21,7 +21,7 @@ class Progress {
     enum class Mode { kAuto, kBar, kLines, kSilent };
     Mode mode = Mode::kAuto;   // Auto: silent by log level, a bar on a terminal, else lines.
     double line_seconds = 10;  // Between plain lines.
-    uint64_t start = 0;        // Done before this process began: in the share, not in the rate.
+    uint64_t start = 0;        // Done before this process began, as AddKept has it.
     double max_seconds = 0;    // A time limit, for the time left; 0: none.
     // Where text goes; default stderr. The second argument tells a status line from a full one.
     std::function<void(const std::string& text, bool status)> write = {};
@@ -36,6 +36,8 @@ class Progress {
 
   // Add(0) only shows the note and the time anew.
   void Add(uint64_t count);
+  // Done by an earlier run and only read back: counts in the share, not in the rate.
+  void AddKept(uint64_t count);
   // For a total that is known only after the start.
   void SetTotal(uint64_t total) { total_ = total; }
   // Text shown after the figures, such as a loss.
@@ -55,6 +57,7 @@ class Progress {
   Options options_;
   const Clock::time_point start_ = Clock::now();
   std::atomic<uint64_t> done_{0};
+  std::atomic<uint64_t> kept_{0};      // Of them.
   std::atomic<int64_t> next_draw_ms_;  // Since start_.
   std::mutex mutex_;
   std::string note_;  // Guarded by mutex_.

@@ -61,6 +61,21 @@ TEST(ProgressTest, AResumedRunCountsFromItsBeginningButNotInTheRate) {
   EXPECT_THAT(captured.lines[1], ContainsRegex("^1 steps in 0:00 \\("));
 }
 
+TEST(ProgressTest, WhatIsReadBackCountsInTheShareOnly) {
+  Captured captured;
+  Progress progress("games", 1000, Capture(captured, Mode::kLines));
+  progress.AddKept(500);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  progress.Add(1);
+  EXPECT_THAT(captured.lines.front(), HasSubstr("games 50%  500/1.00k  0/s"));
+  EXPECT_THAT(captured.lines.front(), Not(HasSubstr("ETA")));
+  EXPECT_THAT(captured.lines.back(), HasSubstr("games 50%  501/1.00k"));
+  EXPECT_THAT(captured.lines.back(), Not(HasSubstr("ETA 0:00")));
+  EXPECT_EQ(progress.done(), 501u);
+  progress.Finish();
+  EXPECT_THAT(captured.lines.back(), ContainsRegex("^1 games in 0:00 \\("));
+}
+
 TEST(ProgressTest, TheTimeLimitBoundsTheTimeLeft) {
   Captured captured;
   Progress::Options options = Capture(captured, Mode::kLines);

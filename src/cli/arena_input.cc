@@ -10,6 +10,10 @@ namespace kibitz::cli {
 Fields FieldsOf(GameInput& input) {
   Fields fields = arena::FieldsOf(input.openings);
   fields.AddAll(arena::FieldsOf(input.rules));
+  fields.Add(
+      "one_ply", input.one_ply,
+      "networks take a mate in one and do not draw a won game by one move; a name with one_ply "
+      "decides for itself");
   fields.Add("pgn", input.pgn, "write the games here, with evaluations, clocks and thoughts",
              {.metavar = "FILE"});
   fields.AddAll(arena::FieldsOf(input.run));
@@ -24,7 +28,9 @@ arena::GameSetup SetupOf(const std::string& command, const std::vector<std::stri
                          .rules = input.rules,
                          .run = input.run,
                          .pgn = input.pgn};
-  for (const std::string& name : names) setup.contenders.push_back({.name = name});
+  for (const std::string& name : names) {
+    setup.contenders.push_back({.name = name, .one_ply = input.one_ply});
+  }
   return setup;
 }
 

@@ -15,6 +15,7 @@ struct GameInput {
   arena::OpeningOptions openings = {};
   arena::GameRules rules = {};
   arena::RunOptions run = {};
+  bool one_ply = true;  // As arena::Contender.
   std::string pgn = {};
 };
 Fields FieldsOf(GameInput& input);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "arena/statistics/elo.h"
@@ -182,6 +183,36 @@ std::optional<RatingAgainst> RateAgainst(std::span<const KnownEncounter> encount
   }
   result.rating = {rating, kNormal95 / (kScale * std::sqrt(information))};
   return result;
+}
+
+std::optional<Rating> RatingDifference(std::span<const KnownEncounter> first,
+                                       std::span<const KnownEncounter> second) {
+  CHECK(first.size() == second.size());
+  const auto a = RateAgainst(first);
+  const auto b = RateAgainst(second);
+  if (!a || !b) return std::nullopt;
+  Rating difference{a->rating.rating - b->rating.rating, std::numeric_limits<double>::infinity()};
+  if (a->with_virtual_draw || b->with_virtual_draw) return difference;
+  // How far each encounter moves a rating: its surprise over the slope of all expected points.
+  const auto influences = [](std::span<const KnownEncounter> encounters, double rating) {
+    std::vector<double> surprises;
+    double slope = 0;
+    for (const KnownEncounter& encounter : encounters) {
+      const double p = ScoreOfElo(rating - encounter.rating);
+      surprises.push_back(encounter.points - encounter.games * p);
+      slope += kScale * encounter.games * p * (1 - p);
+    }
+    for (double& surprise : surprises) surprise /= slope;
+    return surprises;
+  };
+  const std::vector<double> of_first = influences(first, a->rating.rating);
+  const std::vector<double> of_second = influences(second, b->rating.rating);
+  double variance = 0;
+  for (size_t i = 0; i < of_first.size(); ++i) {
+    variance += (of_first[i] - of_second[i]) * (of_first[i] - of_second[i]);
+  }
+  difference.error = kNormal95 * std::sqrt(variance);
+  return difference;
 }
 
 }  // namespace kibitz::arena

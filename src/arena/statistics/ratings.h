@@ -56,4 +56,10 @@ struct RatingAgainst {
 // Nothing without encounters.
 std::optional<RatingAgainst> RateAgainst(std::span<const KnownEncounter> encounters);
 
+// The first player's rating less the second's, where both met the same opponents in the same order:
+// luck that they share, such as hard puzzles, cancels out of the error. The error is infinite where
+// one of the ratings is a bound. Nothing without encounters.
+std::optional<Rating> RatingDifference(std::span<const KnownEncounter> first,
+                                       std::span<const KnownEncounter> second);
+
 }  // namespace kibitz::arena

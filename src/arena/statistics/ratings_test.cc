@@ -121,6 +121,48 @@ TEST(RateAgainstTest, ExpectedPointsAreThePointsScored) {
   }
 }
 
+// The error of a difference is that of many repetitions: here both players meet the same puzzles,
+// and mostly solve the same ones.
+TEST(RatingDifferenceTest, ItsErrorIsTheSpreadOfRepetitions) {
+  Rng rng({.seed = 7, .purpose = Purpose("rating difference")});
+  constexpr int kRuns = 400;
+  constexpr double kGap = 60;
+  double sum = 0, squares = 0, errors = 0, apart = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    std::vector<KnownEncounter> first;
+    std::vector<KnownEncounter> second;
+    for (int i = 0; i < 300; ++i) {
+      const double rating = 1000 + 1000 * rng.Uniform();
+      const double luck = rng.Uniform();  // Shared.
+      first.push_back({rating, luck < ScoreOfElo(1500 + kGap - rating) ? 1.0 : 0.0});
+      second.push_back({rating, luck < ScoreOfElo(1500 - rating) ? 1.0 : 0.0});
+    }
+    const auto difference = RatingDifference(first, second);
+    ASSERT_TRUE(difference);
+    EXPECT_NEAR(difference->rating,
+                RateAgainst(first)->rating.rating - RateAgainst(second)->rating.rating, 1e-6);
+    EXPECT_NEAR(RatingDifference(second, first)->rating, -difference->rating, 1e-6);
+    sum += difference->rating;
+    squares += difference->rating * difference->rating;
+    errors += difference->error;
+    apart += std::hypot(RateAgainst(first)->rating.error, RateAgainst(second)->rating.error);
+  }
+  const double mean = sum / kRuns;
+  const double spread = 1.96 * std::sqrt(squares / kRuns - mean * mean);
+  EXPECT_NEAR(mean, kGap, 4);
+  EXPECT_NEAR(errors / kRuns, spread, 0.1 * spread);
+  EXPECT_LT(errors, 0.6 * apart);  // Two separate errors would be much larger.
+}
+
+TEST(RatingDifferenceTest, EqualResultsAreNoDifferenceAndBoundsHaveNoError) {
+  const std::vector<KnownEncounter> mixed = {{1000, 1}, {1500, 0}, {1200, 1}};
+  EXPECT_EQ(RatingDifference(mixed, mixed)->rating, 0);
+  EXPECT_EQ(RatingDifference(mixed, mixed)->error, 0);
+  const std::vector<KnownEncounter> all = {{1000, 1}, {1500, 1}, {1200, 1}};
+  EXPECT_TRUE(std::isinf(RatingDifference(all, mixed)->error));
+  EXPECT_FALSE(RatingDifference({}, {}));
+}
+
 TEST(RateAgainstTest, AllSolvedIsABound) {
   const std::vector<KnownEncounter> known(20, {.rating = 1000, .points = 1});
   const auto result = RateAgainst(known);
