@@ -118,6 +118,12 @@ GameRun::GameRun(GameSetup setup) : setup_(std::move(setup)) {
   for (int i = 0; i < setup_.run.threads(); ++i) {
     tables_.push_back(std::make_unique<PlayerTable>(setup_.contenders));
   }
+  // A network that cannot be loaded as asked should tell now, not when its first game comes.
+  for (size_t i = 0; i < setup_.contenders.size(); ++i) {
+    for (Color color : {Color::kWhite, Color::kBlack}) {
+      if (!tables_[0]->IsEngine(i, color)) tables_[0]->At(i, color);
+    }
+  }
 }
 
 std::optional<Json> GameRun::PlayOne(const ScheduledGame& scheduled, const Piece& piece) {

@@ -19,12 +19,19 @@ class Crew {
       : options_(options), work_(work), next_(first), end_(first + count) {}
 
   void Run(int64_t first, const TakeResult& take) {
+    int64_t number = first;
+    bool more = true;
+    // What the journal has first: it may be enough, and then nothing is begun.
+    for (; more && number < end_ && Kept(number) != nullptr; ++number) {
+      more = take(number, *Kept(number));
+      if (options_.progress != nullptr) options_.progress->AddKept(1);
+    }
+    if (!more || number == end_) return;
     std::vector<std::jthread> threads;
     for (int worker = 0; worker < options_.threads; ++worker) {
       threads.emplace_back([this, worker] { Work(worker); });
     }
-    bool more = true;
-    for (int64_t number = first; more && number < end_; ++number) {
+    for (; more && number < end_; ++number) {
       const std::optional<Json> result = Await(number);
       more = result && take(number, *result);
       if (result && options_.progress != nullptr) Count(number);
@@ -35,9 +42,13 @@ class Crew {
   }
 
  private:
+  // Of the journal; null when it has none.
+  const Json* Kept(int64_t number) const {
+    return options_.journal == nullptr ? nullptr : options_.journal->Find(number);
+  }
+
   void Count(int64_t number) {
-    const bool kept = options_.journal != nullptr && options_.journal->Find(number) != nullptr;
-    if (kept) {
+    if (Kept(number) != nullptr) {
       options_.progress->AddKept(1);
     } else {
       options_.progress->Add(1);
@@ -46,9 +57,7 @@ class Crew {
 
   // Nothing after a failure or Ctrl-C.
   std::optional<Json> Await(int64_t number) {
-    if (options_.journal != nullptr) {
-      if (const Json* known = options_.journal->Find(number)) return *known;
-    }
+    if (const Json* known = Kept(number)) return *known;
     std::unique_lock lock(mutex_);
     while (true) {
       if (const auto found = done_.find(number); found != done_.end()) {
@@ -71,10 +80,7 @@ class Crew {
 
   std::optional<int64_t> Claim() {
     const std::lock_guard lock(mutex_);
-    while (next_ < end_ && options_.journal != nullptr &&
-           options_.journal->Find(next_) != nullptr) {
-      ++next_;
-    }
+    while (next_ < end_ && Kept(next_) != nullptr) ++next_;
     if (next_ >= end_ || stop_.stop_requested() || failure_) return std::nullopt;
     return next_++;
   }

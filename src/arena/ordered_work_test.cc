@@ -84,5 +84,24 @@ TEST(OrderedWorkTest, WhatTheJournalHasIsNotDoneAgain) {
   EXPECT_EQ(run(12), (std::pair<int, int64_t>(0, 285 + 100 + 121)));
 }
 
+// A test that was decided before the kill: the same command begins nothing more.
+TEST(OrderedWorkTest, NothingIsBegunWhereTheJournalIsEnough) {
+  const testing::TempFolder folder;
+  const auto begun = [&] {
+    io::Journal journal(folder.File("journal.jsonl"), {{"command", "test"}});
+    std::atomic<int> count = 0;
+    DoInOrder(
+        0, 1000, {.threads = 2, .journal = &journal},
+        [&](const Piece& piece) {
+          ++count;
+          return Slowly(piece);
+        },
+        [](int64_t number, const Json&) { return number < 9; });
+    return count.load();
+  };
+  EXPECT_GE(begun(), 10);
+  EXPECT_EQ(begun(), 0);
+}
+
 }  // namespace
 }  // namespace kibitz::arena

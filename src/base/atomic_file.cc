@@ -23,6 +23,14 @@ std::string FollowLinks(const std::string& path) {
   return error ? path : target.string();
 }
 
+// A device, a pipe or a socket.
+bool IsSpecial(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  return !error && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+         !std::filesystem::is_directory(status);
+}
+
 void SyncFolderOf(const std::string& path) {
   const auto parent = std::filesystem::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
@@ -59,8 +67,15 @@ int OpenLocked(const std::string& path, const std::string& temporary) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::string& path)
-    : path_(FollowLinks(path)), temporary_(path_ + ".tmp") {
+AtomicFile::AtomicFile(const std::string& path) {
+  if (IsSpecial(path)) {
+    path_ = temporary_ = path;
+    descriptor_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) throw Error::System(fmt::format("cannot write {}", path));
+    return;
+  }
+  path_ = FollowLinks(path);
+  temporary_ = path_ + ".tmp";
   descriptor_ = OpenLocked(path_, temporary_);
   if (ftruncate(descriptor_, 0) != 0) {
     close(descriptor_);
@@ -70,7 +85,7 @@ AtomicFile::AtomicFile(const std::string& path)
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ < 0) return;
-  unlink(temporary_.c_str());
+  if (temporary_ != path_) unlink(temporary_.c_str());
   close(descriptor_);
 }
 
@@ -114,6 +129,11 @@ void AtomicFile::WriteAt(uint64_t offset, std::string_view bytes) {
 void AtomicFile::Commit() {
   CHECK(descriptor_ >= 0);
   Flush();
+  if (temporary_ == path_) {
+    close(descriptor_);
+    descriptor_ = -1;
+    return;
+  }
   if (fsync(descriptor_) != 0) throw Error::System(fmt::format("cannot write {}", temporary_));
   if (rename(temporary_.c_str(), path_.c_str()) != 0) {
     throw Error::System(fmt::format("cannot rename {} to {}", temporary_, path_));

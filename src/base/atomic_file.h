@@ -1,6 +1,7 @@
 // Writing that is all or nothing: the text goes to "<path>.tmp", Commit() makes it durable and
 // renames it. Without Commit (an exception, Ctrl-C) the old file stays and the new one is removed;
-// after kill -9 the old file stays too, and the next writer reuses the leftover ".tmp".
+// after kill -9 the old file stays too, and the next writer reuses the leftover ".tmp". A device or
+// a pipe, such as /dev/stdout, is written to directly: a rename would replace it.
 //
 //   AtomicFile file("runs/a/metrics.json");
 //   file.Write(text);
@@ -26,7 +27,8 @@ class AtomicFile {
   // Overwrites bytes already written, such as a header whose counts are known at the end.
   void WriteAt(uint64_t offset, std::string_view bytes);
   uint64_t size() const { return size_; }
-  // The file being filled, for a library that can only write to a name. It must not replace it.
+  // The file being filled, for a library that can only write to a name. It must not replace it. Of
+  // a device it is the device itself.
   const std::string& temporary() const { return temporary_; }
 
   // Flushes to disk (file and folder) and puts the file in place. Call once.

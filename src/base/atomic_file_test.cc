@@ -1,7 +1,9 @@
 #include "base/atomic_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +37,22 @@ TEST_F(AtomicFileTest, AppearsWholeOnCommit) {
   }
   EXPECT_EQ(ReadWhole(path_), "Jello " + std::string(200000, 'x'));
   EXPECT_FALSE(Exists(path_ + ".tmp"));
+}
+
+TEST_F(AtomicFileTest, DevicesAndPipesAreWrittenToAndNotReplaced) {
+  if (!Exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  EXPECT_THAT(testing::MessageOf([] { WriteFileAtomically("/dev/full", "x"); }),
+              ::testing::HasSubstr("cannot write /dev/full"));
+  { AtomicFile abandoned("/dev/full"); }
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK);
+  WriteFileAtomically(path_, "through");
+  char text[16] = {};
+  EXPECT_EQ(read(reader, text, sizeof(text)), 7);
+  EXPECT_STREQ(text, "through");
+  close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(path_));
 }
 
 TEST_F(AtomicFileTest, WithoutCommitTheOldFileStays) {

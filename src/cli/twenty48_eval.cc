@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "arena/page.h"
@@ -131,30 +133,43 @@ struct Played {
   }
 };
 
-Played PlayNetwork(const EvalOptions& options, const std::string& path, bool compare) {
-  const auto start = std::chrono::steady_clock::now();
-  twenty48::PlayerOptions chosen = options.player;
-  chosen.network.path = path;
-  twenty48::Player player(chosen);
-  Played played{.name = path};
-  std::optional<Agreement> agreement;
-  if (compare && !options.oracle.empty() && options.agreement > 0) agreement.emplace(options);
-  played.games = PlayGames(player, options.games, [&](const Board& board, const Choice& choice) {
-    if (agreement) agreement->See(board, choice);
-  });
-  if (agreement) played.agreement = agreement->ToJson();
-  played.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return played;
+// A player that is opened and ready: what is missing is told before any game is played.
+using PlayAll = std::function<Played()>;
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-Played PlayOracle(const EvalOptions& options, const std::string& oracle) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto evaluation = OpenEvaluation(oracle);
-  Played played{.name = fmt::format("{}, depth {}", oracle, options.depth)};
-  played.games = PlayGames(*evaluation, {.depth = options.depth}, options.games,
-                           options.player.network.threads);
-  played.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return played;
+PlayAll OpenNetwork(const EvalOptions& options, const std::string& path, bool compare) {
+  twenty48::PlayerOptions chosen = options.player;
+  chosen.network.path = path;
+  const auto player = std::make_shared<twenty48::Player>(chosen);
+  std::shared_ptr<Agreement> agreement;
+  if (compare && !options.oracle.empty() && options.agreement > 0) {
+    agreement = std::make_shared<Agreement>(options);
+  }
+  return [&options, path, player, agreement] {
+    const auto start = std::chrono::steady_clock::now();
+    Played played{.name = path};
+    played.games = PlayGames(*player, options.games, [&](const Board& board, const Choice& choice) {
+      if (agreement) agreement->See(board, choice);
+    });
+    if (agreement) played.agreement = agreement->ToJson();
+    played.seconds = SecondsSince(start);
+    return played;
+  };
+}
+
+PlayAll OpenOracle(const EvalOptions& options, const std::string& oracle) {
+  const std::shared_ptr<oracles::AfterstateValue> evaluation = OpenEvaluation(oracle);
+  return [&options, oracle, evaluation] {
+    const auto start = std::chrono::steady_clock::now();
+    Played played{.name = fmt::format("{}, depth {}", oracle, options.depth)};
+    played.games = PlayGames(*evaluation, {.depth = options.depth}, options.games,
+                             options.player.network.threads);
+    played.seconds = SecondsSince(start);
+    return played;
+  };
 }
 
 // The same games of two players, game by game.
@@ -221,13 +236,13 @@ int Run(const EvalOptions& options, const Context& context) {
   if (!options.versus.empty() && !options.versus_oracle.empty()) {
     throw Error::Usage("give --versus or --versus-oracle, not both");
   }
+  std::vector<PlayAll> ready;
+  ready.push_back(model.empty() ? OpenOracle(options, options.oracle)
+                                : OpenNetwork(options, model, true));
+  if (!options.versus.empty()) ready.push_back(OpenNetwork(options, options.versus, false));
+  if (!options.versus_oracle.empty()) ready.push_back(OpenOracle(options, options.versus_oracle));
   std::vector<Played> players;
-  players.push_back(model.empty() ? PlayOracle(options, options.oracle)
-                                  : PlayNetwork(options, model, true));
-  if (!options.versus.empty()) players.push_back(PlayNetwork(options, options.versus, false));
-  if (!options.versus_oracle.empty()) {
-    players.push_back(PlayOracle(options, options.versus_oracle));
-  }
+  for (const PlayAll& play : ready) players.push_back(play());
   Json object = players[0].ToJson();
   std::string text = players[0].Text();
   if (players.size() == 2) {

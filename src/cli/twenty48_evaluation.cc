@@ -14,7 +14,7 @@ std::unique_ptr<oracles::AfterstateValue> OpenEvaluation(const std::string& orac
   if (oracle == "snake") return std::make_unique<oracles::SnakeHeuristic>();
   if (!std::filesystem::exists(oracle)) {
     throw Error::Usage(
-        "--oracle {}: no such file; expected 'heuristic', 'snake', or the file of an n-tuple "
+        "{}: no such oracle; expected 'heuristic', 'snake', or the file of an n-tuple "
         "network, which 'kibitz 2048 oracle --weights FILE' writes",
         oracle);
   }
