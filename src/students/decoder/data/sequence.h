@@ -7,6 +7,7 @@
 // of tokens. `Pad` (batch.h) turns them into the dense tensors of the reference.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -32,7 +33,9 @@ enum class MoveKind : uint8_t {
   kFinal,     // The move of a game's position, or the one after a thought.
   kThinking,  // In a variation.
   kInstinct,  // At the root of a thought, before it begins.
+  kPiece,     // On a square of the root: of the piece there.
 };
+inline constexpr size_t kMoveKinds = 4;
 
 struct MoveTarget {
   int32_t position = 0;  // Whose output predicts the move.

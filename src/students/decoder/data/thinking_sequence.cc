@@ -1,13 +1,16 @@
 #include "students/decoder/data/thinking_sequence.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "games/chess/movegen.h"
 #include "students/decoder/data/sequence_builder.h"
+#include "students/decoder/data/tokens.h"
 
 namespace kibitz::decoder {
 namespace {
@@ -188,6 +191,45 @@ void AddEarlyEnds(const SearchRow& row, bool soft, Sequence& sequence) {
   }
 }
 
+// How much the better moves of a piece weigh more: by exp(wl / this).
+constexpr double kPieceTemperature = 0.15;
+
+// At each piece that can move, a target of its moves: half of it alike for all legal ones, half by
+// the values that the row knows.
+void AddPieceMoves(const SearchRow& row, Sequence& sequence) {
+  std::array<std::vector<MoveShare>, 64> pieces;  // By square; shares are weights at first.
+  std::vector<double> weights(kMoveVocabularySize, 0);
+  for (const SearchVariation& variation : row.variations) {
+    if (variation.node_count == 0 || !row.NodesOf(variation)[0].valid) continue;
+    const double wl = -row.NodesOf(variation)[0].wl;  // For the side that moves.
+    weights[static_cast<size_t>(variation.root_move)] = std::exp(wl / kPieceTemperature);
+  }
+  for (const chess::Move move : chess::LegalMoves(row.root)) {
+    const TokenId token = TokenOf(move);
+    pieces[static_cast<size_t>(move.from().index())].push_back(
+        {.move = token, .share = static_cast<float>(weights[static_cast<size_t>(token)])});
+  }
+  std::vector<MoveTarget> targets;
+  for (size_t square = 0; square < pieces.size(); ++square) {
+    std::vector<MoveShare>& moves = pieces[square];
+    if (moves.empty()) continue;
+    const auto best = std::ranges::max_element(moves, {}, &MoveShare::share);
+    targets.push_back({.position = 1 + static_cast<int32_t>(square),
+                       .move = best->move,
+                       .kind = MoveKind::kPiece,
+                       .first_share = static_cast<uint32_t>(sequence.shares.size()),
+                       .share_count = static_cast<uint32_t>(moves.size())});
+    float sum = 0;
+    for (const MoveShare& share : moves) sum += share.share;
+    const float alike = (sum > 0 ? 0.5F : 1.0F) / static_cast<float>(moves.size());
+    for (MoveShare& share : moves) {
+      share.share = alike + (sum > 0 ? 0.5F * share.share / sum : 0.0F);
+      sequence.shares.push_back(share);
+    }
+  }
+  sequence.moves.insert(sequence.moves.begin(), targets.begin(), targets.end());
+}
+
 // The targets that the options add to a sequence of the row.
 void AddRichTargets(const SearchRow& row, const ThinkingOptions& options, Rng& rng,
                     Sequence& sequence) {
@@ -197,6 +239,7 @@ void AddRichTargets(const SearchRow& row, const ThinkingOptions& options, Rng& r
         {.position = kBoardTokens - 1, .move = row.best_move, .kind = MoveKind::kInstinct});
   }
   if (options.soft_targets) SoftenRootTargets(row, sequence);
+  if (options.piece_moves) AddPieceMoves(row, sequence);
   if (options.branch_values > 0) AddBranches(row, options.branch_values, rng, sequence);
   if (options.early_ends) AddEarlyEnds(row, options.soft_targets, sequence);
   if (options.own_values_prob > 0) sequence.own_values = rng.Uniform() < options.own_values_prob;
@@ -277,6 +320,8 @@ Fields FieldsOf(ThinkingOptions& options) {
              "the target of a root move is the distribution of visits; else one move");
   fields.Add("instinct_target", options.instinct_target,
              "the policy head also predicts at the root of a thought, before it begins");
+  fields.Add("piece_moves", options.piece_moves,
+             "at each piece of the root that can move, the policy head predicts the piece's moves");
   fields.Add("branch_values", options.branch_values,
              "root moves whose value the wl head predicts besides those of the variations",
              {.min = 0, .max = 256});

@@ -69,6 +69,7 @@ struct ThinkingOptions {
   double candidate_temperature = 1;  // Of that draw: fractions to the power of 1 / this.
   bool soft_targets = false;         // Fractions of visits as targets of root moves.
   bool instinct_target = false;      // The policy head also predicts at the root.
+  bool piece_moves = false;          // The policy head also predicts each root piece's moves.
   int branch_values = 0;             // Root moves that are valued right behind start_think.
   bool early_ends = false;           // The final move also behind every variation but the last.
   double no_thought_prob = 0;        // End behind start_think: for the targets of the root alone.

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "games/chess/fen.h"
+#include "games/chess/movegen.h"
 #include "students/decoder/data/records.h"
 #include "students/decoder/data/tokens.h"
 #include "tests/support/decoder_records.h"
@@ -217,6 +218,38 @@ TEST(ThinkingSequenceTest, ARootAloneHasItsTargets) {
       ASSERT_NE(found, row.variations.end());
       EXPECT_EQ(branch.wl, row.NodesOf(*found)[0].wl);
     }
+  }
+}
+
+TEST(ThinkingSequenceTest, EveryPieceThatCanMoveHasItsLegalMovesAsATarget) {
+  ThinkingOptions options{.no_thought_prob = 1};
+  options.piece_moves = true;
+  for (const SearchRow& row : MadeRows(20)) {
+    Rng rng = RngOf(3);
+    const Sequence s = ThinkingSequence(row, options, rng);
+    std::map<int, std::map<TokenId, double>> legal;  // By position; values are for the mover.
+    for (const chess::Move move : chess::LegalMoves(row.root)) {
+      legal[1 + move.from().index()][TokenOf(move)] = -2;
+    }
+    for (const SearchVariation& variation : row.variations) {
+      for (auto& [position, moves] : legal) {
+        const auto found = moves.find(variation.root_move);
+        if (found != moves.end()) found->second = -row.NodesOf(variation)[0].wl;
+      }
+    }
+    for (const MoveTarget& target : s.moves) {
+      if (target.kind != MoveKind::kPiece) continue;
+      const auto& moves = legal.at(target.position);
+      ASSERT_EQ(target.share_count, moves.size());
+      for (const auto& [move, value] : moves) {
+        const float share = ShareOf(s, target, move);
+        EXPECT_GE(share, 0.499 / static_cast<double>(moves.size()));
+        EXPECT_LE(share, ShareOf(s, target, target.move));
+        EXPECT_LE(value, moves.at(target.move));
+      }
+      legal.erase(target.position);
+    }
+    EXPECT_TRUE(legal.empty());
   }
 }
 

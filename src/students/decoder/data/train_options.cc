@@ -55,6 +55,8 @@ Fields LossFields(LossWeights& loss, Phase phase) {
     fields.Add("instinct_weight", loss.instinct,
                "weight of the loss of the move before a thought (data.instinct_target)",
                {.min = 0});
+    fields.Add("piece_moves_weight", loss.piece_moves,
+               "weight of the loss of a piece's moves (data.piece_moves)", {.min = 0});
     fields.Add("branch_wl_weight", loss.branch_wl,
                "weight of the win-minus-loss loss of branches (data.branch_values)", {.min = 0});
     fields.Add("early_end_weight", loss.early_end,

@@ -34,6 +34,7 @@ struct Questions {
   MoveQuestions final_moves;
   MoveQuestions thinking_moves;
   MoveQuestions instinct;
+  MoveQuestions piece_moves;
   Tensor wl_rows;
   Tensor d_rows;
   Tensor wl_targets;  // Of both value heads' terms: valid values only.
@@ -54,6 +55,7 @@ Questions::Questions(const Batch& batch) {
   final_moves = MovesOf(batch, MoveKind::kFinal);
   thinking_moves = MovesOf(batch, MoveKind::kThinking);
   instinct = MovesOf(batch, MoveKind::kInstinct);
+  piece_moves = MovesOf(batch, MoveKind::kPiece);
   std::vector<int64_t> wl_positions;  // Of the move before it, where wl is asked.
   std::vector<int64_t> d_positions;   // Of the wl token, where d is asked.
   std::vector<float> wl;
@@ -66,7 +68,7 @@ Questions::Questions(const Batch& batch) {
     d.push_back(value.d);
   }
   for (const auto* list : {&final_moves.positions, &thinking_moves.positions, &instinct.positions,
-                           &wl_positions, &d_positions}) {
+                           &piece_moves.positions, &wl_positions, &d_positions}) {
     prefix_positions.insert(prefix_positions.end(), list->begin(), list->end());
   }
   std::ranges::sort(prefix_positions);
@@ -391,6 +393,7 @@ LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions
   if (options.phase == Phase::kFinetune) {
     terms.thinking_move = moves(net->thinking_policy_head, questions.thinking_moves);
     terms.instinct = moves(net->policy_head, questions.instinct);
+    terms.piece_moves = moves(net->policy_head, questions.piece_moves);
   }
   const auto behind = hidden.narrow(0, hidden.size(0) - branches, branches);  // (N, D)
   if (const auto asked = BranchValuesOf(batch); !asked.branches.empty()) {

@@ -29,7 +29,7 @@ void MergeMoves(const Batch& batch, const Terms& terms, Scores& scores) {
     std::vector<uint8_t> hit;
     size_t next = 0;
   };
-  std::array<Kind, 3> kinds;  // By MoveKind.
+  std::array<Kind, kMoveKinds> kinds;  // By MoveKind.
   const auto add = [&](MoveKind kind, const HeadTerms& head) {
     if (!head.loss.defined()) return;
     kinds[static_cast<size_t>(kind)] = {.loss = Floats(head.loss), .hit = Flags(head.hit)};
@@ -37,6 +37,7 @@ void MergeMoves(const Batch& batch, const Terms& terms, Scores& scores) {
   add(MoveKind::kFinal, terms.final_move);
   add(MoveKind::kThinking, terms.thinking_move);
   add(MoveKind::kInstinct, terms.instinct);
+  add(MoveKind::kPiece, terms.piece_moves);
   for (const MoveTarget& move : batch.moves) {
     Kind& kind = kinds[static_cast<size_t>(move.kind)];
     scores.move_loss.push_back(kind.loss.at(kind.next));
@@ -187,6 +188,9 @@ LossAndMetrics Combine(const Batch& batch, const Terms& terms, const LossOptions
     loss = loss + weights.thinking_move * MeanOf(terms.thinking_move.loss);
     if (terms.instinct.loss.numel() > 0) {
       loss = loss + weights.instinct * MeanOf(terms.instinct.loss);
+    }
+    if (terms.piece_moves.loss.numel() > 0) {
+      loss = loss + weights.piece_moves * MeanOf(terms.piece_moves.loss);
     }
   }
   Scores scores;
