@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "games/chess/movegen.h"
+#include "students/decoder/data/mirror.h"
 #include "students/decoder/data/sequence_builder.h"
 #include "students/decoder/data/tokens.h"
 
@@ -125,10 +126,22 @@ void AddVariation(const SearchRow& row, const Shown& shown, bool first, Sequence
   builder.AddMark(kEndVar);
 }
 
-// Adds the fractions of the row's variations, without those already shown, as a soft target.
+// Spreads `share` over the legal moves that were not shown.
+void AddLegalShare(const SearchRow& row, double share, std::span<const TokenId> without,
+                   Sequence& sequence) {
+  std::vector<TokenId> legal;
+  for (const chess::Move move : chess::LegalMoves(row.root)) {
+    if (std::ranges::find(without, TokenOf(move)) == without.end()) legal.push_back(TokenOf(move));
+  }
+  const auto each = static_cast<float>(share / static_cast<double>(legal.size()));
+  for (const TokenId move : legal) sequence.shares.push_back({.move = move, .share = each});
+}
+
+// Adds the fractions of the row's variations, without those already shown, as a soft target. All
+// legal moves have `legal_share` of it alike.
 template <typename Target>
-void SoftenTarget(const SearchRow& row, std::span<const TokenId> without, Target& target,
-                  Sequence& sequence) {
+void SoftenTarget(const SearchRow& row, double legal_share, std::span<const TokenId> without,
+                  Target& target, Sequence& sequence) {
   const auto first = sequence.shares.size();
   double sum = 0;
   for (const SearchVariation& variation : row.variations) {
@@ -139,21 +152,24 @@ void SoftenTarget(const SearchRow& row, std::span<const TokenId> without, Target
     sum += share;
   }
   for (size_t i = first; i < sequence.shares.size(); ++i) {
-    sequence.shares[i].share = static_cast<float>(sequence.shares[i].share / sum);
+    sequence.shares[i].share =
+        static_cast<float>(sequence.shares[i].share * (1 - legal_share) / sum);
   }
+  if (legal_share > 0 && sum > 0) AddLegalShare(row, legal_share, without, sequence);
   target.first_share = static_cast<uint32_t>(first);
   target.share_count = static_cast<uint32_t>(sequence.shares.size() - first);
 }
 
 // The soft targets of the moves that are chosen at the root.
-void SoftenRootTargets(const SearchRow& row, Sequence& sequence) {
+void SoftenRootTargets(const SearchRow& row, double legal_share, Sequence& sequence) {
   std::vector<TokenId> shown;
   for (MoveTarget& target : sequence.moves) {
     const TokenId before = sequence.ids[static_cast<size_t>(target.position)];
     const bool new_line = before == kStartThink || before == kEndVar;
     if (target.kind == MoveKind::kThinking && !new_line) continue;
-    SoftenTarget(row, new_line ? std::span<const TokenId>(shown) : std::span<const TokenId>(),
-                 target, sequence);
+    SoftenTarget(row, legal_share,
+                 new_line ? std::span<const TokenId>(shown) : std::span<const TokenId>(), target,
+                 sequence);
     // Variations come by falling visits, so the first that is left is the best.
     if (new_line && target.share_count > 0) {
       target.move = sequence.shares[target.first_share].move;
@@ -182,12 +198,12 @@ void AddBranches(const SearchRow& row, int count, Rng& rng, Sequence& sequence) 
 }
 
 // The final move behind every variation but the last, which has it anyway.
-void AddEarlyEnds(const SearchRow& row, bool soft, Sequence& sequence) {
+void AddEarlyEnds(const SearchRow& row, const ThinkingOptions& options, Sequence& sequence) {
   for (size_t i = 0; i + 1 < sequence.ids.size(); ++i) {
     if (sequence.ids[i] != kEndVar || sequence.ids[i + 1] == kEndThink) continue;
     Branch& branch = sequence.branches.emplace_back();
     branch = {.after = static_cast<int32_t>(i), .token = kEndThink, .final_move = row.best_move};
-    if (soft) SoftenTarget(row, {}, branch, sequence);
+    if (options.soft_targets) SoftenTarget(row, options.legal_share, {}, branch, sequence);
   }
 }
 
@@ -238,10 +254,10 @@ void AddRichTargets(const SearchRow& row, const ThinkingOptions& options, Rng& r
         sequence.moves.begin(),
         {.position = kBoardTokens - 1, .move = row.best_move, .kind = MoveKind::kInstinct});
   }
-  if (options.soft_targets) SoftenRootTargets(row, sequence);
+  if (options.soft_targets) SoftenRootTargets(row, options.legal_share, sequence);
   if (options.piece_moves) AddPieceMoves(row, sequence);
   if (options.branch_values > 0) AddBranches(row, options.branch_values, rng, sequence);
-  if (options.early_ends) AddEarlyEnds(row, options.soft_targets, sequence);
+  if (options.early_ends) AddEarlyEnds(row, options, sequence);
   if (options.own_values_prob > 0) sequence.own_values = rng.Uniform() < options.own_values_prob;
   if (options.board_target_prob < 1 && rng.Uniform() >= options.board_target_prob) {
     std::ranges::fill(sequence.board_targets, static_cast<int8_t>(kIgnore));
@@ -308,6 +324,9 @@ Fields FieldsOf(ThinkingOptions& options) {
              {.min = 0});
   fields.Add("terminal_leaves", options.terminal_leaves,
              "include root moves that end the game, which records list without nodes");
+  fields.Add("mirror_prob", options.mirror_prob,
+             "probability of swapping colours, and of mirroring files without castling rights",
+             {.min = 0, .max = 1});
   fields.Add("min_depth", options.min_depth, "min positions in a variation, if it has as many",
              {.min = 1, .max = 256});
   fields.Add("fewer_variations_prob", options.fewer_variations_prob,
@@ -318,6 +337,8 @@ Fields FieldsOf(ThinkingOptions& options) {
              {.min = 1e-3, .max = 1000});
   fields.Add("soft_targets", options.soft_targets,
              "the target of a root move is the distribution of visits; else one move");
+  fields.Add("legal_share", options.legal_share,
+             "share of a soft target that all legal moves have alike", {.min = 0, .max = 1});
   fields.Add("instinct_target", options.instinct_target,
              "the policy head also predicts at the root of a thought, before it begins");
   fields.Add("piece_moves", options.piece_moves,
@@ -399,7 +420,9 @@ bool HasThought(const SearchRow& row, const ThinkingOptions& options) {
       [&](const SearchVariation& variation) { return HasNodes(variation, options); });
 }
 
-Sequence ThinkingSequence(const SearchRow& row, const ThinkingOptions& options, Rng& rng) {
+namespace {
+
+Sequence UnmirroredSequence(const SearchRow& row, const ThinkingOptions& options, Rng& rng) {
   if (options.no_thought_prob > 0 && rng.Uniform() < options.no_thought_prob) {
     Sequence root = WriteRoot(row);
     AddRichTargets(row, options, rng, root);
@@ -416,6 +439,17 @@ Sequence ThinkingSequence(const SearchRow& row, const ThinkingOptions& options, 
   Sequence sequence = *std::move(result.sequence);
   AddRichTargets(row, options, rng, sequence);
   return sequence;
+}
+
+}  // namespace
+
+Sequence ThinkingSequence(const SearchRow& row, const ThinkingOptions& options, Rng& rng) {
+  if (options.mirror_prob == 0) return UnmirroredSequence(row, options, rng);
+  const bool swap = rng.Uniform() < options.mirror_prob;
+  const bool files = rng.Uniform() < options.mirror_prob && CanMirrorFiles(row);
+  if (!swap && !files) return UnmirroredSequence(row, options, rng);
+  const SearchRow mirrored = swap ? SwapColours(row) : row;
+  return UnmirroredSequence(files ? MirrorFiles(mirrored) : mirrored, options, rng);
 }
 
 }  // namespace kibitz::decoder

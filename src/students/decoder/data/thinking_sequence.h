@@ -63,11 +63,13 @@ struct ThinkingOptions {
   bool terminal_leaves = true;  // Include root moves that end the game, as one node.
 
   // Beside the documents' way; off by default.
+  double mirror_prob = 0;            // Colours swapped; as often files, without castling rights.
   int min_depth = 1;                 // Of the random depth, where a line is long enough.
   double fewer_variations_prob = 0;  // Show fewer than max_variations: any smaller number.
   bool draw_candidates = false;      // Candidates drawn from all variations, not the most visited.
   double candidate_temperature = 1;  // Of that draw: fractions to the power of 1 / this.
   bool soft_targets = false;         // Fractions of visits as targets of root moves.
+  double legal_share = 0;            // Of soft root targets: alike for all legal moves.
   bool instinct_target = false;      // The policy head also predicts at the root.
   bool piece_moves = false;          // The policy head also predicts each root piece's moves.
   int branch_values = 0;             // Root moves that are valued right behind start_think.

@@ -221,6 +221,39 @@ TEST(ThinkingSequenceTest, ARootAloneHasItsTargets) {
   }
 }
 
+TEST(ThinkingSequenceTest, AllLegalMovesHaveTheLegalShare) {
+  ThinkingOptions options{.no_thought_prob = 1};
+  options.soft_targets = true;
+  options.legal_share = 0.4;
+  for (const SearchRow& row : MadeRows(20)) {
+    Rng rng = RngOf(3);
+    const Sequence s = ThinkingSequence(row, options, rng);
+    double all = 0;
+    for (const SearchVariation& variation : row.variations) all += variation.visit_fraction;
+    const chess::MoveList legal = chess::LegalMoves(row.root);
+    for (const chess::Move move : legal) {
+      double expected = 0.4 / static_cast<double>(legal.size());
+      for (const SearchVariation& variation : row.variations) {
+        if (variation.root_move == TokenOf(move)) expected += 0.6 * variation.visit_fraction / all;
+      }
+      EXPECT_NEAR(ShareOf(s, s.moves.at(0), TokenOf(move)), expected, 1e-5);
+    }
+  }
+}
+
+TEST(ThinkingSequenceTest, MirrorsAsOftenAsAsked) {
+  ThinkingOptions options{.mirror_prob = 0.5};
+  int swapped = 0;
+  uint64_t number = 0;
+  for (const SearchRow& row : MadeRows(300)) {
+    Rng rng = RngOf(number++);
+    const Sequence s = ThinkingSequence(row, options, rng);
+    const bool white = row.root.side_to_move() == chess::Color::kWhite;
+    swapped += s.ids[kBoardTokens - 1] != (white ? kWhiteToMove : kBlackToMove) ? 1 : 0;
+  }
+  EXPECT_NEAR(swapped, 150, 45);
+}
+
 TEST(ThinkingSequenceTest, EveryPieceThatCanMoveHasItsLegalMovesAsATarget) {
   ThinkingOptions options{.no_thought_prob = 1};
   options.piece_moves = true;
@@ -241,11 +274,12 @@ TEST(ThinkingSequenceTest, EveryPieceThatCanMoveHasItsLegalMovesAsATarget) {
       if (target.kind != MoveKind::kPiece) continue;
       const auto& moves = legal.at(target.position);
       ASSERT_EQ(target.share_count, moves.size());
+      const auto best = static_cast<TokenId>(target.move);
       for (const auto& [move, value] : moves) {
         const float share = ShareOf(s, target, move);
         EXPECT_GE(share, 0.499 / static_cast<double>(moves.size()));
-        EXPECT_LE(share, ShareOf(s, target, target.move));
-        EXPECT_LE(value, moves.at(target.move));
+        EXPECT_LE(share, ShareOf(s, target, best));
+        EXPECT_LE(value, moves.at(best));
       }
       legal.erase(target.position);
     }

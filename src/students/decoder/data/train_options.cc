@@ -101,6 +101,8 @@ Fields FieldsOf(TrainOptions& options) {
   fields.AddAll(learn::FieldsOf(options.training), "training");
   fields.Add("training.pretrain_checkpoint", options.pretrain_checkpoint,
              "weights to start from, .pt or .safetensors; they fix the model", {.metavar = "FILE"});
+  fields.Add("training.embedding_std", options.embedding_std,
+             "standard deviation of a new network's token embedding", {.min = 1e-3, .max = 10});
   fields.AddAll(LossFields(options.loss, options.phase), "loss");
   fields.Add("fresh", options.fresh, "remove the run that is in the folder and start over");
   return fields;

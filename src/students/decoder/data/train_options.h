@@ -44,6 +44,7 @@ struct TrainOptions {
   learn::LoopOptions training;
   // Weights to start from; older ones are migrated. They fix the model, but for max_seq_len.
   std::string pretrain_checkpoint;
+  double embedding_std = 1;  // Of new weights' embedding; 1 as in PyTorch.
   LossWeights loss;
   bool fresh = false;  // Start over where the folder has a run.
 };

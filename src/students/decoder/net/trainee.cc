@@ -53,6 +53,8 @@ DecoderTrainee::DecoderTrainee(const TrainOptions& options)
   net_ = DecoderNet(options.model);
   if (options.pretrain_checkpoint.empty()) {
     InitNet(net_, options.training.seed);
+    const torch::NoGradGuard no_grad;
+    net_->tok_embedding->weight.mul_(options.embedding_std);
   } else {
     const std::string& path = options.pretrain_checkpoint;
     const WeightsFile file = ReadWeightsFile(path, options.model.num_heads);

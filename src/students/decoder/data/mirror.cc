@@ -1,0 +1,84 @@
+#include "students/decoder/data/mirror.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "base/check.h"
+
+namespace kibitz::decoder {
+namespace {
+
+constexpr int kRanks = 56;  // Exclusive or with a square's index: the rank counted from above.
+constexpr int kFiles = 7;   // The file counted from the right.
+
+using MoveTable = std::array<TokenId, kMoveVocabularySize>;
+
+MoveTable MirroredMoves(int mirror) {
+  MoveTable table;
+  for (TokenId token = 0; token < kMoveVocabularySize; ++token) {
+    const std::string_view name = TokenName(token);
+    std::string other;
+    for (size_t end = 0; end < 2; ++end) {
+      const chess::Square square = *chess::Square::FromName(name.substr(2 * end, 2));
+      other += chess::Square(square.index() ^ mirror).Name();
+    }
+    const auto found = FindToken(other + std::string(name.substr(4)));
+    CHECK(found.has_value());
+    table[static_cast<size_t>(token)] = *found;
+  }
+  return table;
+}
+
+chess::Board Mirrored(const chess::Board& board, int mirror) {
+  const bool swap = mirror == kRanks;
+  chess::BoardParts parts;
+  for (int i = 0; i < 64; ++i) {
+    chess::Piece piece = board.PieceAt(chess::Square(i));
+    if (swap && !piece.empty()) piece = {~piece.color(), piece.type()};
+    parts.squares[static_cast<size_t>(i ^ mirror)] = piece;
+    if ((board.castling_rooks() & chess::Square(i).bit()) != 0) {
+      parts.castling_rooks |= chess::Square(i ^ mirror).bit();
+    }
+  }
+  parts.side_to_move = swap ? ~board.side_to_move() : board.side_to_move();
+  if (const auto passed = board.passed_square()) {
+    parts.en_passant = chess::Square(passed->index() ^ mirror);
+  }
+  parts.halfmove_clock = board.halfmove_clock();
+  parts.fullmove_number = board.fullmove_number();
+  return chess::Board::Make(parts);
+}
+
+SearchRow Mirrored(const SearchRow& row, int mirror, const MoveTable& moves) {
+  const auto move = [&](TokenId token) { return moves.at(static_cast<size_t>(token)); };
+  SearchRow result = row;
+  result.root = Mirrored(row.root, mirror);
+  result.best_move = move(row.best_move);
+  for (SearchVariation& variation : result.variations) {
+    variation.root_move = move(variation.root_move);
+    for (uint32_t i = 0; i < variation.node_count; ++i) {
+      LineNode& node = result.nodes[variation.first_node + i];
+      node.board = Mirrored(node.board, mirror);
+      if (i + 1 < variation.node_count) node.move = move(node.move);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+SearchRow SwapColours(const SearchRow& row) {
+  static const MoveTable moves = MirroredMoves(kRanks);
+  return Mirrored(row, kRanks, moves);
+}
+
+bool CanMirrorFiles(const SearchRow& row) { return row.root.castling_rooks() == 0; }
+
+SearchRow MirrorFiles(const SearchRow& row) {
+  CHECK(CanMirrorFiles(row));
+  static const MoveTable moves = MirroredMoves(kFiles);
+  return Mirrored(row, kFiles, moves);
+}
+
+}  // namespace kibitz::decoder
