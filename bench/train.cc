@@ -53,26 +53,42 @@ double NeededProducts(const NetConfig& config, const Batch& batch) {
     asked[static_cast<size_t>(value.wl_position) - 1] = true;
     ++values;
   }
+  for (const auto& branch : batch.branches) {
+    const auto start = std::ranges::upper_bound(batch.starts, branch.after) - 1;
+    pairs += branch.after + 2 - *start;
+    last_pairs += branch.after + 2 - *start;
+  }
   double gathered = 0;
+  double causal_tokens = 0;
   for (size_t s = 0; s + 1 < batch.starts.size(); ++s) {
+    // A sequence without board targets needs no causal pass.
+    const auto targets = std::span(batch.board_targets)
+                             .subspan(static_cast<size_t>(batch.starts[s]),
+                                      static_cast<size_t>(batch.starts[s + 1] - batch.starts[s]));
+    const bool has_causal =
+        std::ranges::any_of(targets, [](int target) { return target != decoder::kIgnore; });
+    if (has_causal) causal_tokens += static_cast<double>(targets.size());
     for (int32_t i = batch.starts[s]; i < batch.starts[s + 1]; ++i) {
       const auto at = static_cast<size_t>(i);
       const double causal = i + 1 - batch.starts[s];
       const double prefix = block_end[at] - batch.starts[s];
-      pairs += causal + prefix;
+      pairs += (has_causal ? causal : 0) + prefix;
       if (batch.board_targets[at] != decoder::kIgnore) ++scored, last_pairs += causal;
       if (asked[at]) ++gathered, last_pairs += prefix;
     }
   }
   const double square = width * width;
   const double layers = config.num_layers;
-  double products = tokens * 3 * square + 2 * tokens * (square + mlp);  // First: q, k, v once.
-  products += (layers - 2) * 2 * tokens * (4 * square + mlp);
-  products += 2 * tokens * 2 * square + (scored + gathered) * (2 * square + mlp);  // Last.
+  const auto branches = static_cast<double>(batch.branches.size());
+  const double rows = causal_tokens + tokens + branches;
+  double products = (tokens + branches) * 3 * square;  // First: q, k, v once.
+  products += rows * (square + mlp);
+  products += (layers - 2) * rows * (4 * square + mlp);
+  products += rows * 2 * square + (scored + gathered + branches) * (2 * square + mlp);  // Last.
   products += 2 * width * ((layers - 1) * pairs + last_pairs);
   products += scored * width * config.board_vocab_size;
   products += static_cast<double>(batch.moves.size()) * width * config.move_vocab_size;
-  products += 2 * values * config.value_hidden_size * (width + config.n_buckets);
+  products += (2 * values + branches) * config.value_hidden_size * (width + config.n_buckets);
   return products;
 }
 
@@ -81,7 +97,9 @@ struct Size {
   NetConfig config;
   int sequences_a_batch;  // Few: padded ones take 5 GB each at the real size.
   double promised_ratio;
-  std::optional<double> promised_share;  // Of the peak.
+  std::optional<double> promised_share = {};  // Of the peak.
+  decoder::ThinkingOptions thinking = {};
+  int padded_length = 0;  // Of the plain version; 0: max_seq_len.
 };
 
 NetConfig Config(int width, int heads, int layers, int hidden) {
@@ -125,8 +143,9 @@ std::string MadeFile(const std::string& kind, const Write& write) {
 // `count` sequences of which the share `ratio` thinks, in batches.
 std::vector<Batch> MakeBatches(const Size& size, double ratio, int count) {
   Samples games(decoder::OpenGames({MadeFile("games", testing::WriteGames)}, {}), "games");
-  Samples searches(decoder::OpenSearches({MadeFile("searches", testing::WriteSearches)}, {}),
-                   "searches");
+  Samples searches(
+      decoder::OpenSearches({MadeFile("searches", testing::WriteSearches)}, size.thinking),
+      "searches");
   std::vector<decoder::Sequence> sequences;
   for (int i = 0; i < count; ++i) {
     const bool thinks = std::floor((i + 1) * ratio + 0.5) > std::floor(i * ratio + 0.5);
@@ -147,14 +166,15 @@ struct Timed {
 };
 
 // All batches once, gradients summed. The peak means something when the heap was trimmed before.
-Timed RunOnce(DecoderNet& net, const std::vector<Batch>& batches, bool packed) {
+Timed RunOnce(DecoderNet& net, const std::vector<Batch>& batches, bool packed,
+              int padded_length = 0) {
   for (auto& parameter : net->parameters()) parameter.mutable_grad() = torch::Tensor();
   const PeakMemory memory;
   Timed timed;
   const Timer timer;
   for (const Batch& batch : batches) {
     const auto result =
-        packed ? PackedLoss(net, batch, {}) : PlainLoss(net, batch, {}, net->config.max_seq_len);
+        packed ? PackedLoss(net, batch, {}) : PlainLoss(net, batch, {}, padded_length);
     result.loss.backward();
     timed.loss += result.metrics.total_loss.sum;
   }
@@ -187,7 +207,8 @@ void BenchSteps(Bench& bench, const Size& size, DecoderNet& net, double ratio, d
     if (round == 0) malloc_trim(0);
     last_packed = RunOnce(net, batches, /*packed=*/true);
     if (round == 0) malloc_trim(0);
-    last_plain = RunOnce(net, batches, /*packed=*/false);
+    last_plain = RunOnce(net, batches, /*packed=*/false,
+                         size.padded_length > 0 ? size.padded_length : net->config.max_seq_len);
     if (round == 0) {
       megabytes[0] = last_packed.megabytes;
       megabytes[1] = last_plain.megabytes;
@@ -233,6 +254,16 @@ int Main(int argc, char** argv) {
                         HardwareThreads(), HumanCount(peak)));
   const Size small = {"small 256/8/6/384", Config(256, 8, 6, 384), 4, 1.8, {}};
   const Size real = {"real 1024/16/12/1536", Config(1024, 16, 12, 1536), 1, 1.25, 0.55};
+  // Roots alone (docs/DECODER.md, "Targets that teach more"): prefix pass and values of root moves.
+  const decoder::ThinkingOptions roots_alone = {
+      .soft_targets = true, .instinct_target = true, .branch_values = 16, .no_thought_prob = 1};
+  const Size roots = {"roots 128/4/4/256", Config(128, 4, 4, 256), 32, 1.8, {}, roots_alone, 72};
+  {
+    DecoderNet net(roots.config);
+    InitNet(net, 1);
+    BenchSteps(bench, roots, net, 1.0, peak,
+               {.sequences = bench.quick() ? 32 : 64, .warm_up = 1, .rounds = 5});
+  }
   for (const Size& size : {small, real}) {
     DecoderNet net(size.config);
     InitNet(net, 1);

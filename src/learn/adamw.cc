@@ -1,33 +1,32 @@
 #include "learn/adamw.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "base/error.h"
+#include "learn/adamw_update.h"
+#include "learn/parallel.h"
 #include "learn/weights.h"
 
 namespace kibitz::learn {
 namespace {
 
-// Elements updated at once: small enough that all passes but the first find them in the cache.
+// Elements of one piece of work.
 constexpr int64_t kPiece = 1 << 15;
 
-struct Factors {
-  double decay;  // Of the parameter.
-  double beta1;
-  double beta2;
-  double step_size;   // Rate by the first correction.
-  double root_scale;  // Root of the second correction.
-  double epsilon;
-};
-
+// On any device, in torch's operations.
 void Update(torch::Tensor parameter, const torch::Tensor& gradient, torch::Tensor exp_avg,
-            torch::Tensor exp_avg_sq, const Factors& f) {
+            torch::Tensor exp_avg_sq, const AdamWFactors& f) {
   parameter.mul_(f.decay);
   exp_avg.mul_(f.beta1).add_(gradient, 1 - f.beta1);
   exp_avg_sq.mul_(f.beta2).addcmul_(gradient, gradient, 1 - f.beta2);
   const torch::Tensor divisor = exp_avg_sq.sqrt().div_(f.root_scale).add_(f.epsilon);
   parameter.addcdiv_(exp_avg, divisor, -f.step_size);
+}
+
+bool IsPlain(const torch::Tensor& tensor) {
+  return tensor.is_cpu() && tensor.scalar_type() == torch::kFloat32 && tensor.is_contiguous();
 }
 
 }  // namespace
@@ -38,6 +37,7 @@ AdamW::AdamW(std::vector<torch::Tensor> parameters, const LoopOptions& options)
 void AdamW::Step(double learning_rate) {
   const torch::NoGradGuard no_grad;
   learning_rate_ = learning_rate;
+  std::vector<AdamWPiece> pieces;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     torch::Tensor& parameter = parameters_[i];
     if (!parameter.grad().defined()) continue;
@@ -48,23 +48,38 @@ void AdamW::Step(double learning_rate) {
     }
     ++state.step;
     const auto step = static_cast<double>(state.step);
-    const Factors factors{.decay = 1 - learning_rate * options_.weight_decay,
-                          .beta1 = options_.beta1,
-                          .beta2 = options_.beta2,
-                          .step_size = learning_rate / (1 - std::pow(options_.beta1, step)),
-                          .root_scale = std::sqrt(1 - std::pow(options_.beta2, step)),
-                          .epsilon = options_.epsilon};
-    const torch::Tensor flat = parameter.view(-1);
-    const torch::Tensor gradient = parameter.grad().reshape(-1);
-    const torch::Tensor exp_avg = state.exp_avg.view(-1);
-    const torch::Tensor exp_avg_sq = state.exp_avg_sq.view(-1);
-    const int64_t piece = parameter.is_cpu() ? kPiece : flat.numel();
-    for (int64_t at = 0; at < flat.numel(); at += piece) {
-      const int64_t size = std::min(piece, flat.numel() - at);
-      Update(flat.narrow(0, at, size), gradient.narrow(0, at, size), exp_avg.narrow(0, at, size),
-             exp_avg_sq.narrow(0, at, size), factors);
+    const AdamWFactors factors{.decay = 1 - learning_rate * options_.weight_decay,
+                               .beta1 = options_.beta1,
+                               .beta2 = options_.beta2,
+                               .step_size = learning_rate / (1 - std::pow(options_.beta1, step)),
+                               .root_scale = std::sqrt(1 - std::pow(options_.beta2, step)),
+                               .epsilon = options_.epsilon};
+    const torch::Tensor& gradient = parameter.grad();
+    if (!IsPlain(parameter) || !IsPlain(gradient) || !IsPlain(state.exp_avg) ||
+        !IsPlain(state.exp_avg_sq)) {
+      Update(parameter, gradient, state.exp_avg, state.exp_avg_sq, factors);
+      continue;
+    }
+    for (int64_t at = 0; at < parameter.numel(); at += kPiece) {
+      pieces.push_back({parameter.data_ptr<float>() + at, gradient.data_ptr<float>() + at,
+                        state.exp_avg.data_ptr<float>() + at,
+                        state.exp_avg_sq.data_ptr<float>() + at,
+                        std::min(kPiece, parameter.numel() - at), factors});
     }
   }
+  // Small parameters go together: a task is worth a thread's while.
+  std::vector<size_t> ends;
+  int64_t size = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    size += pieces[i].size;
+    if (size < kPiece && i + 1 < pieces.size()) continue;
+    ends.push_back(i + 1);
+    size = 0;
+  }
+  ForEachTask(static_cast<int64_t>(ends.size()), [&](int64_t task) {
+    const auto at = static_cast<size_t>(task);
+    for (size_t i = at == 0 ? 0 : ends[at - 1]; i < ends[at]; ++i) Update(pieces[i]);
+  });
 }
 
 void AdamW::ZeroGradients() {

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "learn/parallel.h"
+#include "learn/rms_rows.h"
 #include "nn/transformer/block_attention.h"
 
 namespace kibitz::learn {
@@ -56,8 +57,7 @@ struct HeadPlace {
 // dscores = scale * shares * (dshares - sum of shares * dshares), in place of dshares; (S, S).
 void SoftmaxBackward(const float* shares, float* dshares, int64_t s, float scale) {
   for (int64_t i = 0; i < s; ++i) {
-    float sum = 0;
-    for (int64_t j = 0; j < s; ++j) sum += shares[i * s + j] * dshares[i * s + j];
+    const float sum = Dot(shares + i * s, dshares + i * s, s);
     for (int64_t j = 0; j < s; ++j) {
       dshares[i * s + j] = scale * shares[i * s + j] * (dshares[i * s + j] - sum);
     }

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "base/check.h"
 #include "learn/parallel.h"
+#include "learn/products.h"
+#include "learn/rms_rows.h"
 #include "nn/kernels/lanes.h"
 
 namespace kibitz::learn {
@@ -17,29 +20,60 @@ using nn::Lanes;
 using nn::Load;
 using nn::Sigmoid;
 using nn::Store;
-using nn::Sum;
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// Rows of one piece of work, for sums over rows: the same with any number of threads.
-constexpr int64_t kRowsOfSums = 256;
-// Numbers of one piece of elementwise work.
-constexpr int64_t kNumbers = 1 << 15;
 
 Tensor Plain(const Tensor& tensor) {
   CHECK(tensor.device().is_cpu() && tensor.scalar_type() == torch::kFloat32);
   return tensor.contiguous();
 }
 
-// Sum of a[i] * b[i].
-float Dot(const float* a, const float* b, int64_t size) {
-  Lanes sum{};
-  int64_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) sum += Load(a + i) * Load(b + i);
-  float rest = 0;
-  for (; i < size; ++i) rest += a[i] * b[i];
-  return Sum(sum) + rest;
+Tensor Empty(int64_t rows, int64_t columns, const Tensor& like) {
+  return torch::empty({rows, columns}, like.options());
+}
+
+float* Row(const Tensor& matrix, int64_t row) {
+  return static_cast<float*>(matrix.unsafeGetTensorImpl()->data()) + row * matrix.size(1);
+}
+
+// Memory of one piece of work.
+class Scratch {
+ public:
+  explicit Scratch(int64_t columns)
+      : columns_(columns),
+        data_(std::make_unique_for_overwrite<float[]>(static_cast<size_t>(kBlockRows * columns))) {}
+  float* Row(int64_t row) const { return data_.get() + row * columns_; }
+
+ private:
+  int64_t columns_;
+  std::unique_ptr<float[]> data_;
+};
+
+// Calls body(begin, end) for blocks of rows.
+template <typename Body>
+void ForEachBlock(int64_t rows, const Body& body) {
+  ForEachPiece(rows, kBlockRows, body);
+}
+
+// Gradients of a norm's scale, one sum for each block of rows.
+class ScaleSums {
+ public:
+  ScaleSums(int64_t rows, int64_t width)
+      : sums_(torch::zeros({std::max<int64_t>(1, (rows + kBlockRows - 1) / kBlockRows), width})) {}
+  float* Of(int64_t first_row) { return Row(sums_, first_row / kBlockRows); }
+  Tensor Total() const {  // (D), added up in order.
+    Tensor total = sums_[0].clone();
+    for (int64_t i = 1; i < sums_.size(0); ++i) total += sums_[i];
+    return total;
+  }
+
+ private:
+  Tensor sums_;  // (blocks, D)
+};
+
+RmsScale NormOf(const Tensor& scale, double epsilon) {
+  return {scale.data_ptr<float>(), scale.numel(), static_cast<float>(epsilon)};
 }
 
 struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
@@ -47,168 +81,77 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
                         double epsilon) {
     const Tensor x = Plain(x_in);
     const Tensor scale = Plain(scale_in);
-    const int64_t width = x.size(1);
+    const RmsScale norm = NormOf(scale, epsilon);
     auto y = torch::empty_like(x);                         // (R, D)
     auto factor = torch::empty({x.size(0)}, x.options());  // (R) 1 / root mean square.
-    const auto* from = x.data_ptr<float>();
-    const auto* scales = scale.data_ptr<float>();
-    auto* to = y.data_ptr<float>();
     auto* factors = factor.data_ptr<float>();
-    ForEachPiece(x.size(0), kRowsOfSums, [&](int64_t begin, int64_t end) {
+    ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        const float* in = from + row * width;
-        const float mean = Dot(in, in, width) / static_cast<float>(width);
-        factors[row] = 1 / std::sqrt(mean + static_cast<float>(epsilon));
-        for (int64_t i = 0; i < width; ++i) to[row * width + i] = in[i] * factors[row] * scales[i];
+        factors[row] = NormRow(norm, Row(x, row), Row(y, row));
       }
     });
     ctx->save_for_backward({x, scale, factor});
     return y;
   }
 
-  // With g = dy * scale and r = factor: dx = r g - x r^3 mean(g x); dscale = sum of dy x r.
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
     const Tensor& x = saved[0];
     const Tensor dy = Plain(gradients[0]);
-    const int64_t rows = x.size(0);
-    const int64_t width = x.size(1);
-    const int64_t pieces = (rows + kRowsOfSums - 1) / kRowsOfSums;
-    auto dx = torch::empty_like(x);                             // (R, D)
-    auto partial = torch::zeros({pieces, width}, x.options());  // One sum for each piece.
-    const auto* scales = saved[1].data_ptr<float>();
+    const RmsScale norm = NormOf(saved[1], 0);
     const auto* factors = saved[2].data_ptr<float>();
-    ForEachPiece(rows, kRowsOfSums, [&](int64_t begin, int64_t end) {
-      float* sums = partial.data_ptr<float>() + begin / kRowsOfSums * width;
-      std::vector<float> scaled(static_cast<size_t>(width));
+    auto dx = torch::empty_like(x);  // (R, D)
+    ScaleSums sums(x.size(0), x.size(1));
+    ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        const float* in = x.data_ptr<float>() + row * width;
-        const float* dout = dy.data_ptr<float>() + row * width;
-        float* din = dx.data_ptr<float>() + row * width;
-        const float factor = factors[row];
-        for (int64_t i = 0; i < width; ++i) {
-          sums[i] += dout[i] * in[i] * factor;
-          scaled[static_cast<size_t>(i)] = dout[i] * scales[i];
-        }
-        const float along =
-            Dot(scaled.data(), in, width) / static_cast<float>(width) * factor * factor * factor;
-        for (int64_t i = 0; i < width; ++i) {
-          din[i] = scaled[static_cast<size_t>(i)] * factor - in[i] * along;
-        }
+        NormRowBackward(norm, {.x = Row(x, row),
+                               .factor = factors[row],
+                               .dy = Row(dy, row),
+                               .dx = Row(dx, row),
+                               .dscale = sums.Of(begin)});
       }
     });
-    return {dx, partial.sum(0), Tensor()};
+    return {dx, sums.Total(), Tensor()};
   }
 };
 
-struct SwiGluFunction : torch::autograd::Function<SwiGluFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& gate_in, const Tensor& up_in) {
-    const Tensor gate = Plain(gate_in);
-    const Tensor up = Plain(up_in);
-    auto y = torch::empty_like(gate);  // (R, F)
-    const auto* a = gate.data_ptr<float>();
-    const auto* b = up.data_ptr<float>();
-    auto* out = y.data_ptr<float>();
-    ForEachPiece(gate.numel(), kNumbers, [&](int64_t begin, int64_t end) {
-      int64_t i = begin;
-      for (; i + kLanes <= end; i += kLanes) {
-        Store(out + i, Load(a + i) * Sigmoid(Load(a + i)) * Load(b + i));
-      }
-      for (; i < end; ++i) out[i] = a[i] / (1 + std::exp(-a[i])) * b[i];
-    });
-    ctx->save_for_backward({gate, up});
-    return y;
+std::vector<PackedMatrix> PackAll(at::TensorList weights, Layout layout) {
+  std::vector<RightFactor> factors;
+  for (const Tensor& weight : weights) factors.push_back({weight, layout});
+  return Pack(factors);
+}
+
+// One output (R, N) for each weight (N, D).
+variable_list OutputsOf(const Tensor& x, at::TensorList weights) {
+  variable_list outputs;
+  for (const Tensor& weight : weights) outputs.push_back(Empty(x.size(0), weight.size(0), x));
+  return outputs;
+}
+
+// Runs all products, then all sums, without a pause between them.
+void Compute(const std::vector<WholeProduct>& products, const RowSums& sums) {
+  std::vector<std::pair<size_t, int64_t>> tasks;
+  for (size_t i = 0; i < products.size(); ++i) {
+    for (int64_t task = 0; task < products[i].tasks(); ++task) tasks.emplace_back(i, task);
   }
-
-  // With s = sigmoid(a): d silu(a) = s (1 + a (1 - s)).
-  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
-    const auto saved = ctx->get_saved_variables();
-    const Tensor dy = Plain(gradients[0]);
-    auto dgate = torch::empty_like(dy);  // (R, F)
-    auto dup = torch::empty_like(dy);    // (R, F)
-    const auto* a = saved[0].data_ptr<float>();
-    const auto* b = saved[1].data_ptr<float>();
-    const auto* dout = dy.data_ptr<float>();
-    auto* da = dgate.data_ptr<float>();
-    auto* db = dup.data_ptr<float>();
-    ForEachPiece(dy.numel(), kNumbers, [&](int64_t begin, int64_t end) {
-      int64_t i = begin;
-      for (; i + kLanes <= end; i += kLanes) {
-        const Lanes x = Load(a + i);
-        const Lanes s = Sigmoid(x);
-        Store(da + i, Load(dout + i) * Load(b + i) * s * (1.0F + x * (1.0F - s)));
-        Store(db + i, Load(dout + i) * x * s);
-      }
-      for (; i < end; ++i) {
-        const float s = 1 / (1 + std::exp(-a[i]));
-        da[i] = dout[i] * b[i] * s * (1 + a[i] * (1 - s));
-        db[i] = dout[i] * a[i] * s;
-      }
-    });
-    return {dgate, dup};
-  }
-};
-
-// Matrix products to compute, in pieces that threads take in any order.
-class Products {
- public:
-  using Factors = std::vector<std::pair<Tensor, Tensor>>;
-
-  // out = the sum of the products, or out plus it.
-  void Add(const Tensor& out, const Factors& factors, bool onto = false) {
-    const int64_t rows = out.size(0);
-    const int64_t piece = PieceRows(rows);
-    for (int64_t begin = 0; begin < rows; begin += piece) {
-      pieces_.push_back({out, factors, onto, begin, std::min(piece, rows - begin)});
-    }
-  }
-  void Compute() const {
-    ForEachTask(static_cast<int64_t>(pieces_.size()), [this](int64_t index) {
-      const Piece& piece = pieces_[static_cast<size_t>(index)];
-      auto out = piece.out.narrow(0, piece.begin, piece.rows);
-      bool onto = piece.onto;
-      for (const auto& [a, b] : piece.factors) {
-        const auto part = a.narrow(0, piece.begin, piece.rows);
-        onto ? out.addmm_(part, b) : at::mm_out(out, part, b);
-        onto = true;
-      }
-    });
-  }
-
- private:
-  struct Piece {
-    Tensor out;
-    Factors factors;
-    bool onto;
-    int64_t begin;
-    int64_t rows;
-  };
-
-  // An even number of pieces, of 384 rows and more where there are so many: for each piece the
-  // library copies all of the right factor in an order of its own. Whatever the number of threads:
-  // where rows are cut decides in which order the library sums.
-  static int64_t PieceRows(int64_t rows) {
-    const int64_t pieces = 2 * std::max<int64_t>(1, rows / 768);
-    return std::max<int64_t>(16, ((rows + pieces - 1) / pieces + 15) / 16 * 16);
-  }
-
-  std::vector<Piece> pieces_;
-};
-
-Tensor Empty(int64_t rows, int64_t columns, const Tensor& like) {
-  return torch::empty({rows, columns}, like.options());
+  const auto first = static_cast<int64_t>(tasks.size());
+  ForEachTask(first + sums.tasks(), [&](int64_t task) {
+    if (task >= first) return sums.Run(task - first);
+    const auto [product, piece] = tasks[static_cast<size_t>(task)];
+    products[product].Run(piece);
+  });
 }
 
 struct ProjectFunction : torch::autograd::Function<ProjectFunction> {
   static variable_list forward(AutogradContext* ctx, const Tensor& x_in, at::TensorList weights) {
     const Tensor x = Plain(x_in);
-    variable_list outputs;
-    Products products;
-    for (const Tensor& weight : weights) {
-      outputs.push_back(Empty(x.size(0), weight.size(0), x));  // (R, N)
-      products.Add(outputs.back(), {{x, weight.t()}});
+    variable_list outputs = OutputsOf(x, weights);
+    if (x.size(0) > 0) {
+      const auto packed = PackAll(weights, Layout::kTransposed);
+      std::vector<WholeProduct> products;
+      for (size_t i = 0; i < outputs.size(); ++i) products.push_back({x, &packed[i], outputs[i]});
+      Compute(products, {});
     }
-    products.Compute();
     variable_list saved = weights.vec();
     saved.push_back(x);
     ctx->save_for_backward(std::move(saved));
@@ -217,30 +160,103 @@ struct ProjectFunction : torch::autograd::Function<ProjectFunction> {
 
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
+    const auto weights = at::ArrayRef<Tensor>(saved).slice(0, saved.size() - 1);
     const Tensor& x = saved.back();
     variable_list results = {torch::empty_like(x)};  // (R, D)
-    Products::Factors to_x;
-    Products products;
-    for (size_t i = 0; i < gradients.size(); ++i) {
-      const Tensor dy = Plain(gradients[i]);               // (R, N)
-      results.push_back(Empty(dy.size(1), x.size(1), x));  // (N, D)
-      products.Add(results.back(), {{dy.t(), x}});
-      to_x.emplace_back(dy, saved[i]);
+    RowSums sums;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      gradients[i] = Plain(gradients[i]);                // (R, N)
+      results.push_back(torch::empty_like(weights[i]));  // (N, D)
+      sums.Add(results.back(), gradients[i], x);
     }
-    products.Add(results[0], to_x);
-    products.Compute();
+    std::vector<PackedMatrix> packed;
+    if (x.size(0) > 0) packed = PackAll(weights, Layout::kAsIs);
+    ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
+      for (size_t i = 0; i < weights.size(); ++i) {
+        Multiply({Row(gradients[i], begin), gradients[i].size(1), end - begin}, packed[i],
+                 {Row(results[0], begin), x.size(1), /*add=*/i > 0});
+      }
+    });
+    sums.Compute();
+    return results;
+  }
+};
+
+struct NormProjectFunction : torch::autograd::Function<NormProjectFunction> {
+  static variable_list forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& scale_in,
+                               at::TensorList weights, double epsilon) {
+    const Tensor x = Plain(x_in);
+    const Tensor scale = Plain(scale_in);
+    const RmsScale norm = NormOf(scale, epsilon);
+    auto factor = torch::empty({x.size(0)}, x.options());  // (R)
+    auto* factors = factor.data_ptr<float>();
+    variable_list outputs = OutputsOf(x, weights);
+    const auto packed = PackAll(weights, Layout::kTransposed);
+    ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
+      const Scratch normed(norm.width);
+      for (int64_t row = begin; row < end; ++row) {
+        factors[row] = NormRow(norm, Row(x, row), normed.Row(row - begin));
+      }
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        Multiply({normed.Row(0), norm.width, end - begin}, packed[i],
+                 {Row(outputs[i], begin), outputs[i].size(1)});
+      }
+    });
+    variable_list saved = {x, scale, factor};
+    saved.insert(saved.end(), weights.begin(), weights.end());
+    ctx->save_for_backward(std::move(saved));
+    outputs.insert(outputs.begin(), x.detach());
+    return outputs;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor& x = saved[0];
+    const RmsScale norm = NormOf(saved[1], 0);
+    const auto* factors = saved[2].data_ptr<float>();
+    const auto weights = at::ArrayRef<Tensor>(saved).slice(3);
+    const auto packed = PackAll(weights, Layout::kAsIs);
+    for (Tensor& gradient : gradients) gradient = Plain(gradient);
+    auto dx = torch::empty_like(x);      // (R, D)
+    auto normed = torch::empty_like(x);  // (R, D)
+    ScaleSums scale_sums(x.size(0), x.size(1));
+    ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
+      const Scratch dnormed(norm.width);
+      for (size_t i = 0; i < weights.size(); ++i) {
+        const Tensor& dy = gradients[i + 1];  // (R, N)
+        Multiply({Row(dy, begin), dy.size(1), end - begin}, packed[i],
+                 {dnormed.Row(0), norm.width, /*add=*/i > 0});
+      }
+      for (int64_t row = begin; row < end; ++row) {
+        NormRowBackward(norm, {.x = Row(x, row),
+                               .factor = factors[row],
+                               .dy = dnormed.Row(row - begin),
+                               .onto = Row(gradients[0], row),
+                               .dx = Row(dx, row),
+                               .dscale = scale_sums.Of(begin)});
+        ScaleRow(norm, Row(x, row), factors[row], Row(normed, row));
+      }
+    });
+    variable_list results = {dx, scale_sums.Total()};
+    RowSums sums;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      results.push_back(torch::empty_like(weights[i]));  // (N, D)
+      sums.Add(results.back(), gradients[i + 1], normed);
+    }
+    sums.Compute();
+    results.emplace_back();  // epsilon
     return results;
   }
 };
 
 struct AddProjectedFunction : torch::autograd::Function<AddProjectedFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& onto, const Tensor& x_in,
+  static Tensor forward(AutogradContext* ctx, const Tensor& onto_in, const Tensor& x_in,
                         const Tensor& weight) {
+    const Tensor onto = Plain(onto_in);
     const Tensor x = Plain(x_in);
-    auto out = onto.clone(at::MemoryFormat::Contiguous);  // (R, N)
-    Products products;
-    products.Add(out, {{x, weight.t()}}, /*onto=*/true);
-    products.Compute();
+    auto out = onto.clone();  // (R, N)
+    const auto packed = Pack({{weight, Layout::kTransposed}});
+    Compute({{x, packed.data(), out, /*add=*/true}}, {});
     ctx->save_for_backward({x, weight});
     return out;
   }
@@ -250,11 +266,135 @@ struct AddProjectedFunction : torch::autograd::Function<AddProjectedFunction> {
     const Tensor dy = Plain(gradients[0]);       // (R, N)
     auto dx = torch::empty_like(saved[0]);       // (R, D)
     auto dweight = torch::empty_like(saved[1]);  // (N, D)
-    Products products;
-    products.Add(dx, {{dy, saved[1]}});
-    products.Add(dweight, {{dy.t(), saved[0]}});
-    products.Compute();
+    const auto packed = Pack({{saved[1], Layout::kAsIs}});
+    RowSums sums;
+    sums.Add(dweight, dy, saved[0]);
+    Compute({{dy, packed.data(), dx}}, sums);
     return {dy, dx, dweight};
+  }
+};
+
+// hidden = silu(gate) * up.
+void SwiGluRow(const float* gate, const float* up, int64_t size, float* hidden) {
+  int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+    Store(hidden + i, Load(gate + i) * Sigmoid(Load(gate + i)) * Load(up + i));
+  }
+  for (; i < size; ++i) hidden[i] = gate[i] / (1 + std::exp(-gate[i])) * up[i];
+}
+
+struct SwiGluRowBackward {
+  const float* gate;
+  const float* up;
+  const float* dhidden;
+  float* dgate;
+  float* dup;
+  float* hidden;  // As forward computed it.
+};
+// With s = sigmoid(a): d silu(a) = s (1 + a (1 - s)).
+void BackwardOf(const SwiGluRowBackward& row, int64_t size) {
+  int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+    const Lanes a = Load(row.gate + i);
+    const Lanes up = Load(row.up + i);
+    const Lanes d = Load(row.dhidden + i);
+    const Lanes s = Sigmoid(a);
+    Store(row.dgate + i, d * up * s * (1.0F + a * (1.0F - s)));
+    Store(row.dup + i, d * a * s);
+    Store(row.hidden + i, a * s * up);
+  }
+  for (; i < size; ++i) {
+    const float a = row.gate[i];
+    const float s = 1 / (1 + std::exp(-a));
+    row.dgate[i] = row.dhidden[i] * row.up[i] * s * (1 + a * (1 - s));
+    row.dup[i] = row.dhidden[i] * a * s;
+    row.hidden[i] = a * s * row.up[i];
+  }
+}
+
+struct MlpFunction : torch::autograd::Function<MlpFunction> {
+  // What backward needs of forward.
+  enum Saved : size_t { kX, kFactor, kGateOut, kUpOut, kScale, kGate, kUp, kDown };
+
+  static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& scale_in,
+                        const Tensor& gate, const Tensor& up, const Tensor& down, double epsilon) {
+    const Tensor x = Plain(x_in);
+    const Tensor scale = Plain(scale_in);
+    const RmsScale norm = NormOf(scale, epsilon);
+    const int64_t hidden_width = gate.size(0);
+    auto factor = torch::empty({x.size(0)}, x.options());  // (R)
+    auto gate_out = Empty(x.size(0), hidden_width, x);     // (R, F)
+    auto up_out = Empty(x.size(0), hidden_width, x);       // (R, F)
+    auto y = torch::empty_like(x);                         // (R, D)
+    const auto packed = PackAll({gate, up, down}, Layout::kTransposed);
+    ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
+      const Scratch normed(norm.width);
+      const Scratch hidden(hidden_width);
+      for (int64_t row = begin; row < end; ++row) {
+        factor.data_ptr<float>()[row] = NormRow(norm, Row(x, row), normed.Row(row - begin));
+      }
+      const LeftRows left = {normed.Row(0), norm.width, end - begin};
+      Multiply(left, packed[0], {Row(gate_out, begin), hidden_width});
+      Multiply(left, packed[1], {Row(up_out, begin), hidden_width});
+      SwiGluRow(Row(gate_out, begin), Row(up_out, begin), (end - begin) * hidden_width,
+                hidden.Row(0));
+      std::copy(Row(x, begin), Row(x, end), Row(y, begin));
+      Multiply({hidden.Row(0), hidden_width, end - begin}, packed[2],
+               {Row(y, begin), norm.width, /*add=*/true});
+    });
+    ctx->save_for_backward({x, factor, gate_out, up_out, scale, gate, up, down});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const variable_list saved = ctx->get_saved_variables();
+    const Tensor& x = saved[kX];
+    const Tensor dy = Plain(gradients[0]);                // (R, D)
+    auto dx = torch::empty_like(x);                       // (R, D)
+    auto normed = torch::empty_like(x);                   // (R, D)
+    auto hidden = torch::empty_like(saved[kGateOut]);     // (R, F)
+    auto dgate_out = torch::empty_like(saved[kGateOut]);  // (R, F)
+    auto dup_out = torch::empty_like(saved[kGateOut]);    // (R, F)
+    const int64_t hidden_width = hidden.size(1);
+    const RmsScale norm = NormOf(saved[kScale], 0);
+    ScaleSums scale_sums(x.size(0), x.size(1));
+    const auto packed = PackAll({saved[kGate], saved[kUp], saved[kDown]}, Layout::kAsIs);
+    ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
+      const int64_t rows = end - begin;
+      const Scratch dhidden(hidden_width);
+      const Scratch dnormed(norm.width);
+      Multiply({Row(dy, begin), norm.width, rows}, packed[2], {dhidden.Row(0), hidden_width});
+      BackwardOf({.gate = Row(saved[kGateOut], begin),
+                  .up = Row(saved[kUpOut], begin),
+                  .dhidden = dhidden.Row(0),
+                  .dgate = Row(dgate_out, begin),
+                  .dup = Row(dup_out, begin),
+                  .hidden = Row(hidden, begin)},
+                 rows * hidden_width);
+      Multiply({Row(dgate_out, begin), hidden_width, rows}, packed[0],
+               {dnormed.Row(0), norm.width});
+      Multiply({Row(dup_out, begin), hidden_width, rows}, packed[1],
+               {dnormed.Row(0), norm.width, /*add=*/true});
+      for (int64_t row = begin; row < end; ++row) {
+        const float factor = saved[kFactor].data_ptr<float>()[row];
+        NormRowBackward(norm, {.x = Row(x, row),
+                               .factor = factor,
+                               .dy = dnormed.Row(row - begin),
+                               .onto = Row(dy, row),
+                               .dx = Row(dx, row),
+                               .dscale = scale_sums.Of(begin)});
+        ScaleRow(norm, Row(x, row), factor, Row(normed, row));
+      }
+    });
+    auto dgate = torch::empty_like(saved[kGate]);  // (F, D)
+    auto dup = torch::empty_like(saved[kUp]);      // (F, D)
+    auto ddown = torch::empty_like(saved[kDown]);  // (D, F)
+    RowSums sums;
+    sums.Add(dgate, dgate_out, normed);
+    sums.Add(dup, dup_out, normed);
+    sums.Add(ddown, dy, hidden);
+    sums.Compute();
+    return {dx, scale_sums.Total(), dgate, dup, ddown, Tensor()};
   }
 };
 
@@ -264,14 +404,22 @@ Tensor FusedRmsNorm(const Tensor& x, const Tensor& scale, double epsilon) {
   return RmsNormFunction::apply(x, scale, epsilon);
 }
 
-Tensor FusedSwiGlu(const Tensor& gate, const Tensor& up) { return SwiGluFunction::apply(gate, up); }
-
 std::vector<Tensor> Project(const Tensor& x, const std::vector<Tensor>& weights) {
   return ProjectFunction::apply(x, at::TensorList(weights));
 }
 
+NormProjected NormProject(const Tensor& x, const Tensor& scale, const std::vector<Tensor>& weights,
+                          double epsilon) {
+  variable_list all = NormProjectFunction::apply(x, scale, at::TensorList(weights), epsilon);
+  return {all[0], {all.begin() + 1, all.end()}};
+}
+
 Tensor AddProjected(const Tensor& onto, const Tensor& x, const Tensor& weight) {
   return AddProjectedFunction::apply(onto, x, weight);
+}
+
+Tensor FusedMlp(const Tensor& x, const MlpTensors& mlp, double epsilon) {
+  return MlpFunction::apply(x, mlp.scale, mlp.gate, mlp.up, mlp.down, epsilon);
 }
 
 }  // namespace kibitz::learn

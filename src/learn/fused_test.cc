@@ -71,11 +71,42 @@ TEST(FusedTest, RmsNorm) {
   ExpectSame(fast, plain, {Random({3, 13}, 3), Random({13}, 4)});
 }
 
-TEST(FusedTest, SwiGlu) {
-  const Computation fast = [](const auto& in) { return FusedSwiGlu(in[0], in[1]); };
-  const Computation plain = [](const auto& in) { return torch::silu(in[0]) * in[1]; };
-  ExpectSame(fast, plain, {Random({900, 50}, 1) * 10, Random({900, 50}, 2)});
-  ExpectSame(fast, plain, {Random({1, 3}, 1), Random({1, 3}, 2)});
+TEST(FusedTest, Mlp) {
+  const Computation fast = [](const auto& in) {
+    return FusedMlp(in[0], {.scale = in[1], .gate = in[2], .up = in[3], .down = in[4]});
+  };
+  const Computation plain = [](const auto& in) {
+    RmsNorm norm(in[1].size(0));
+    norm->scale = in[1];
+    const auto normed = norm(in[0]);
+    const auto hidden = torch::silu(normed.matmul(in[2].t())) * normed.matmul(in[3].t());
+    return in[0] + hidden.matmul(in[4].t());
+  };
+  const auto inputs = [](int64_t rows, int64_t width, int64_t hidden) {
+    return std::vector<Tensor>{Random({rows, width}, 1), Random({width}, 2),
+                               Random({hidden, width}, 3), Random({hidden, width}, 4),
+                               Random({width, hidden}, 5)};
+  };
+  ExpectSame(fast, plain, inputs(700, 40, 50));
+  ExpectSame(fast, plain, inputs(250, 64, 96));
+  ExpectSame(fast, plain, inputs(3, 13, 7));
+}
+
+TEST(FusedTest, NormProject) {
+  const Computation fast = [](const auto& in) {
+    const auto all = NormProject(in[0], in[1], {in[2], in[3]});
+    return torch::cat({all.outputs[0], all.x * 3, all.outputs[1]}, 1);
+  };
+  const Computation plain = [](const auto& in) {
+    RmsNorm norm(in[1].size(0));
+    norm->scale = in[1];
+    const auto normed = norm(in[0]);
+    return torch::cat({normed.matmul(in[2].t()), in[0] * 3, normed.matmul(in[3].t())}, 1);
+  };
+  ExpectSame(fast, plain,
+             {Random({700, 40}, 1), Random({40}, 2), Random({48, 40}, 3), Random({200, 40}, 4)});
+  ExpectSame(fast, plain,
+             {Random({3, 13}, 1), Random({13}, 2), Random({5, 13}, 3), Random({1, 13}, 4)});
 }
 
 TEST(FusedTest, Project) {
@@ -119,9 +150,16 @@ Tensor PlainAttention(const std::vector<Tensor>& in, const AttentionPlan& plan,
         const auto row = static_cast<size_t>(asked.out_begin + i);
         const auto q =
             turn(in[0][asked.q_begin + i], plan.position[row]).unsqueeze(1);  // (H, 1, E)
-        const auto scores = q.matmul(k.slice(1, 0, plan.seen[row]).transpose(1, 2)) /
+        auto seen_k = k.slice(1, 0, plan.seen[row]);                          // (H, seen, E)
+        auto seen_v = v.slice(1, 0, plan.seen[row]);
+        if (asked.own_begin >= 0) {
+          const int64_t own = asked.own_begin + i;
+          seen_k = torch::cat({seen_k, turn(in[1][own], plan.position[row]).unsqueeze(1)}, 1);
+          seen_v = torch::cat({seen_v, in[2][own].reshape({heads, 1, head_width})}, 1);
+        }
+        const auto scores = q.matmul(seen_k.transpose(1, 2)) /
                             std::sqrt(static_cast<double>(head_width));  // (H, 1, seen)
-        const auto mixed = torch::softmax(scores, -1).matmul(v.slice(1, 0, plan.seen[row]));
+        const auto mixed = torch::softmax(scores, -1).matmul(seen_v);
         out[row] = mixed.reshape({-1});
       }
     }
@@ -169,6 +207,17 @@ TEST(PackedAttentionTest, QueriesAtChosenPositions) {
   plan.position = {3, 50, 99, 100};
   plan.seen = {4, 68, 101, 101};
   ExpectSameAttention(plan, {Random({4, 32}, 1), Random({120, 32}, 2), Random({120, 32}, 3)}, 1);
+}
+
+TEST(PackedAttentionTest, QueriesThatSeeThemselves) {
+  AttentionPlan plan;  // 30 keys; 55 queries behind them, each with a key of its own.
+  plan.keys = {{0, 30, {{0, 0, 30}, {30, 30, 55, 30}}}};
+  for (int32_t i = 0; i < 30; ++i) plan.seen.push_back(i + 1), plan.position.push_back(i);
+  for (int32_t i = 0; i < 55; ++i) {
+    plan.seen.push_back(std::min(30, 20 + i));
+    plan.position.push_back(std::min(30, 20 + i));
+  }
+  ExpectSameAttention(plan, {Random({85, 64}, 1), Random({85, 64}, 2), Random({85, 64}, 3)}, 2);
 }
 
 }  // namespace

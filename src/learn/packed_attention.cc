@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "base/check.h"
 #include "learn/parallel.h"
+#include "learn/rms_rows.h"
 #include "nn/kernels/aligned.h"
+#include "nn/kernels/cached_gemm.h"
 #include "nn/kernels/gemm_tile.h"
 #include "nn/kernels/lanes.h"
 
@@ -15,7 +18,9 @@ namespace kibitz::learn {
 namespace {
 
 using nn::Exp;
+using nn::Gemm;
 using nn::GemmTile;
+using nn::GemmVectorRows;
 using nn::kLanes;
 using nn::kTileColumns;
 using nn::kTileRows;
@@ -60,13 +65,13 @@ Tensor AnglesOf(const RotaryTable& rotary) {
                        torch::stack({-rotary.sine, rotary.sine}, -1).flatten(-2)});
 }
 
-// Memory of one thread that grows as needed.
+// Memory of one piece of work.
 class Scratch {
  public:
-  // Not cleared. Valid until the next Reset.
+  // Not cleared.
   float* Take(int64_t count) {
-    used_.push_back(torch::empty({count}, torch::kFloat32));
-    return used_.back().data_ptr<float>();
+    used_.push_back(std::make_unique_for_overwrite<float[]>(static_cast<size_t>(count)));
+    return used_.back().get();
   }
   float* TakeZeros(int64_t count) {
     float* data = Take(count);
@@ -75,7 +80,7 @@ class Scratch {
   }
 
  private:
-  std::vector<Tensor> used_;
+  std::vector<std::unique_ptr<float[]>> used_;
 };
 
 // One head's columns of a row, zero-padded: (E) -> (padded).
@@ -87,8 +92,9 @@ void CopyRow(const float* from, const Sizes& sizes, float* to) {
 enum class Direction { kForward, kBackward };  // Backward rotates by the opposite angle.
 
 // The same rotated by the angles of its position, and scaled. Leaves the padding alone.
-void RotateRow(const float* from, const Angles& angles, int64_t position, const Sizes& sizes,
-               float scale, Direction direction, float* to) {
+[[gnu::always_inline]] inline void RotateRow(const float* from, const Angles& angles,
+                                             int64_t position, const Sizes& sizes, float scale,
+                                             Direction direction, float* to) {
   const float* cosine = angles.cosine + position * sizes.head_width;
   const float* sine = angles.sine + position * sizes.head_width;
   const float sine_scale = direction == Direction::kForward ? scale : -scale;
@@ -124,13 +130,19 @@ void MakePanels(const float* rows, int64_t count, const Sizes& sizes, float* pan
 struct QueryBlock {
   int64_t rows = 0;
   const int32_t* seen = nullptr;  // rows
-  // Keys seen by any of the tile of queries that starts at `row`, in whole panels.
-  int64_t Keys(int64_t row) const {
-    const int64_t last = std::min(row + kTileRows, rows) - 1;
-    return RoundUp(seen[last], kTileColumns);
-  }
+  // Keys seen by any of the tile of queries that starts at `row` ...
+  int64_t Seen(int64_t row) const { return seen[std::min(row + kTileRows, rows) - 1]; }
+  // ... in whole vectors.
+  int64_t Keys(int64_t row) const { return RoundUp(Seen(row), kLanes); }
   int64_t Rows(int64_t row) const { return std::min(kTileRows, rows - row); }
 };
+
+// GemmTile for the first half of a panel's columns.
+template <int64_t kMost>
+[[gnu::always_inline]] inline void HalfTile(const Gemm& gemm) {
+  if (kMost == 1 || gemm.rows >= kMost) return GemmVectorRows<kMost>(gemm);
+  if constexpr (kMost > 1) HalfTile<kMost - 1>(gemm);
+}
 
 // scores (rows, keys) = a (rows, padded) * panels^T.
 void MultiplyByPanels(const QueryBlock& block, const float* a, const float* panels,
@@ -138,13 +150,15 @@ void MultiplyByPanels(const QueryBlock& block, const float* a, const float* pane
   for (int64_t key = 0; key < block.Keys(block.rows - 1); key += kTileColumns) {
     for (int64_t row = 0; row < block.rows; row += kTileRows) {
       if (key >= block.Keys(row)) continue;
-      GemmTile({.a = {.data = a + row * sizes.padded, .row = sizes.padded},
-                .b = panels + key * sizes.padded,
-                .b_row = kTileColumns,
-                .c = scores + row * stride + key,
-                .c_row = stride,
-                .rows = block.Rows(row),
-                .depth = sizes.padded});
+      const Gemm tile = {.a = {.data = a + row * sizes.padded, .row = sizes.padded},
+                         .b = panels + key * sizes.padded,
+                         .b_row = kTileColumns,
+                         .c = scores + row * stride + key,
+                         .c_row = stride,
+                         .rows = block.Rows(row),
+                         .depth = sizes.head_width};
+      // Never behind the tile's own keys, where backward keeps zeros.
+      block.Keys(row) - key == kLanes ? HalfTile<kTileRows>(tile) : GemmTile(tile);
     }
   }
 }
@@ -160,7 +174,7 @@ void MixValues(const QueryBlock& block, const float* weights, int64_t stride, co
                 .c = out + row * sizes.padded + e,
                 .c_row = sizes.padded,
                 .rows = block.Rows(row),
-                .depth = block.Keys(row)});
+                .depth = block.Seen(row)});
     }
   }
 }
@@ -265,8 +279,47 @@ void ForEachJob(const AttentionPlan& plan, const Sizes& sizes, const Angles& ang
   });
 }
 
-void Attend(const Job& job, const float* q, const float* k, const float* v, float* out,
-            float* log_sums) {
+// What forward reads and writes; q, k, v and out as (rows, D).
+struct ForwardData {
+  const float* q;
+  const float* k;
+  const float* v;
+  float* out;
+  float* log_sums;  // Of this head, by output row.
+};
+
+// A query and a key at one position are turned alike, so their product needs no rotation.
+float OwnScore(const Job& job, const float* q, const float* k) {
+  return Dot(q, k, job.sizes.head_width) * job.sizes.scale;
+}
+
+// Mixes what a query sees: scores become weights, and then out. `mixed` is of the other keys.
+struct Softmax {
+  float largest = 0;
+  float sum = 0;
+  float own = 0;  // Weight of the query's own key.
+};
+
+Softmax SoftmaxOf(const Job& job, const QueryBlock& block, int64_t i, float own_score,
+                  float* scores) {
+  float* row = scores + i * job.stride;
+  Softmax result;
+  result.largest = std::max(LargestSeen(row, block.seen[i]), own_score);
+  result.own = std::exp(own_score - result.largest);
+  const int64_t tile = i / kTileRows * kTileRows;
+  result.sum = Exponentiate(row, block.seen[i], block.Keys(tile), result.largest) + result.own;
+  return result;
+}
+
+void WriteMixed(const Job& job, const float* mixed, const Softmax& softmax, const float* own_value,
+                float* to) {
+  const float factor = 1 / softmax.sum;
+  for (int64_t e = 0; e < job.sizes.head_width; ++e) to[e] = mixed[e] * factor;
+  if (own_value == nullptr) return;
+  for (int64_t e = 0; e < job.sizes.head_width; ++e) to[e] += own_value[e] * softmax.own * factor;
+}
+
+void Attend(const Job& job, const ForwardData& data) {
   Scratch scratch;
   const Sizes& sizes = job.sizes;
   const int64_t keys = RoundUp(job.run.k_count, kTileColumns);
@@ -276,27 +329,30 @@ void Attend(const Job& job, const float* q, const float* k, const float* v, floa
   float* queries = scratch.Take(kQueryRows * sizes.padded);
   float* mixed = scratch.Take(kQueryRows * sizes.padded);
   float* scores = scratch.Take(kQueryRows * job.stride);
-  job.LoadKeys(k, key_rows);
+  job.LoadKeys(data.k, key_rows);
   MakePanels(key_rows, job.run.k_count, sizes, panels);
-  job.LoadValues(v, values);
+  job.LoadValues(data.v, values);
   for (const QueryRun& asked : job.run.queries) {
+    const bool has_own = asked.own_begin >= 0;
     for (int64_t first = 0; first < asked.count; first += kQueryRows) {
       const QueryBlock block = job.BlockAt(asked, first);
-      job.LoadQueries(q, asked, first, block.rows, queries);
+      job.LoadQueries(data.q, asked, first, block.rows, queries);
       MultiplyByPanels(block, queries, panels, sizes, scores, job.stride);
-      float sums[kQueryRows];
+      Softmax softmax[kQueryRows];
       for (int64_t i = 0; i < block.rows; ++i) {
-        float* row = scores + i * job.stride;
-        const int64_t tile = i / kTileRows * kTileRows;
-        const float largest = LargestSeen(row, block.seen[i]);
-        sums[i] = Exponentiate(row, block.seen[i], block.Keys(tile), largest);
-        log_sums[asked.out_begin + first + i] = largest + std::log(sums[i]);
+        float own = -std::numeric_limits<float>::infinity();
+        if (has_own) {
+          own = OwnScore(job, job.Columns(data.q, asked.q_begin + first + i),
+                         job.Columns(data.k, asked.own_begin + first + i));
+        }
+        softmax[i] = SoftmaxOf(job, block, i, own, scores);
+        data.log_sums[asked.out_begin + first + i] = softmax[i].largest + std::log(softmax[i].sum);
       }
       MixValues(block, scores, job.stride, values, sizes, mixed);
       for (int64_t i = 0; i < block.rows; ++i) {
-        float* to = job.Columns(out, asked.out_begin + first + i);
-        for (int64_t e = 0; e < sizes.head_width; ++e)
-          to[e] = mixed[i * sizes.padded + e] / sums[i];
+        WriteMixed(job, mixed + i * sizes.padded, softmax[i],
+                   has_own ? job.Columns(data.v, asked.own_begin + first + i) : nullptr,
+                   job.Columns(data.out, asked.out_begin + first + i));
       }
     }
   }
@@ -310,14 +366,13 @@ struct BackwardData {
   const float* out;
   const float* log_sums;  // Of this head, by output row.
   const float* dout;
-  const float* dlog_sums;  // As log_sums; null: 0.
-  float* dq;               // Added to: runs may share rows.
+  float* dq;  // Added to: runs may share rows.
   float* dk;
   float* dv;
 };
 
 // dscore = weight * (dweight - row_sum), in place of dweight; row_sum is that of dout * out over
-// the row, less dlog_sum.
+// the row.
 void ScoreGradients(const QueryBlock& block, const float* weights, int64_t stride,
                     const float* row_sums, float* gradients) {
   for (int64_t i = 0; i < block.rows; ++i) {
@@ -380,6 +435,27 @@ void RecomputeWeights(const Job& job, const BackwardData& data, const QueryBlock
   }
 }
 
+// The gradients that pass through a query's own key and value, which only this query sees.
+void OwnBackward(const Job& job, const BackwardData& data, const QueryRun& asked, int64_t i,
+                 float row_sum) {
+  const int64_t width = job.sizes.head_width;
+  const int64_t own = asked.own_begin + i;
+  const float* q = job.Columns(data.q, asked.q_begin + i);
+  const float* k = job.Columns(data.k, own);
+  const float* dout = job.Columns(data.dout, asked.out_begin + i);
+  float* dq = job.Columns(data.dq, asked.q_begin + i);
+  float* dk = job.Columns(data.dk, own);
+  float* dv = job.Columns(data.dv, own);
+  const float weight = std::exp(OwnScore(job, q, k) - data.log_sums[asked.out_begin + i]);
+  const float dweight = Dot(dout, job.Columns(data.v, own), width);
+  const float dscore = weight * (dweight - row_sum) * job.sizes.scale;
+  for (int64_t e = 0; e < width; ++e) {
+    dv[e] = weight * dout[e];
+    dk[e] = dscore * q[e];
+    dq[e] += dscore * k[e];
+  }
+}
+
 // One block of queries: adds to dkeys, dvalues and dq.
 void BlockBackward(const Job& job, const BackwardData& data, const QueryRun& asked, int64_t first,
                    const BackwardRoom& room) {
@@ -393,8 +469,8 @@ void BlockBackward(const Job& job, const BackwardData& data, const QueryRun& ask
     const float* dout = job.Columns(data.dout, out_row + i);
     const float* out = job.Columns(data.out, out_row + i);
     CopyRow(dout, sizes, room.dmixed + i * sizes.padded);
-    row_sums[i] = data.dlog_sums == nullptr ? 0.0F : -data.dlog_sums[out_row + i];
-    for (int64_t e = 0; e < sizes.head_width; ++e) row_sums[i] += dout[e] * out[e];
+    row_sums[i] = Dot(dout, out, sizes.head_width);
+    if (asked.own_begin >= 0) OwnBackward(job, data, asked, first + i, row_sums[i]);
   }
   RecomputeWeights(job, data, block, out_row, room);
   MultiplyByPanels(block, room.dmixed, room.value_panels, sizes, room.gradients, job.stride);
@@ -436,24 +512,26 @@ struct PlanHolder : torch::CustomClassHolder {
 };
 
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
-  static variable_list forward(AutogradContext* ctx, const Tensor& q, const Tensor& k,
-                               const Tensor& v, const Tensor& angle_table,
-                               std::shared_ptr<const AttentionPlan> plan, int64_t heads) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
+                        const Tensor& angle_table, std::shared_ptr<const AttentionPlan> plan,
+                        int64_t heads) {
     const auto rows = static_cast<int64_t>(plan->seen.size());
     const Sizes sizes = SizesOf(q.size(1), heads);
     const Angles angles = {angle_table[0].data_ptr<float>(), angle_table[1].data_ptr<float>()};
     auto out = torch::empty({rows, sizes.width}, q.options());  // (rows, D)
     auto log_sums = torch::empty({heads, rows}, q.options());   // (H, rows)
     ForEachJob(*plan, sizes, angles, heads, [&](const Job& job, int64_t head) {
-      Attend(job, q.data_ptr<float>(), k.data_ptr<float>(), v.data_ptr<float>(),
-             out.data_ptr<float>(), log_sums.data_ptr<float>() + head * rows);
+      Attend(job, {.q = q.data_ptr<float>(),
+                   .k = k.data_ptr<float>(),
+                   .v = v.data_ptr<float>(),
+                   .out = out.data_ptr<float>(),
+                   .log_sums = log_sums.data_ptr<float>() + head * rows});
     });
     ctx->save_for_backward({q, k, v, angle_table, out, log_sums});
     ctx->saved_data["plan"] =
         torch::IValue::make_capsule(c10::make_intrusive<PlanHolder>(std::move(plan)));
     ctx->saved_data["heads"] = heads;
-    ctx->set_materialize_grads(false);
-    return {out, log_sums};
+    return out;
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
@@ -464,25 +542,20 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const int64_t heads = ctx->saved_data["heads"].toInt();
     const Sizes sizes = SizesOf(q.size(1), heads);
     const Angles angles = {saved[3][0].data_ptr<float>(), saved[3][1].data_ptr<float>()};
-    CHECK(gradients[0].defined());
     const Tensor dout = gradients[0].contiguous();
-    const Tensor dlog_sums = gradients[1].defined() ? gradients[1].contiguous() : Tensor();
     auto dq = torch::zeros_like(q);         // (rows of q, D)
     auto dk = torch::zeros_like(saved[1]);  // (rows of k, D)
     auto dv = torch::zeros_like(saved[2]);  // (rows of k, D)
     ForEachJob(plan, sizes, angles, heads, [&](const Job& job, int64_t head) {
-      AttendBackward(
-          job, {.q = q.data_ptr<float>(),
-                .k = saved[1].data_ptr<float>(),
-                .v = saved[2].data_ptr<float>(),
-                .out = saved[4].data_ptr<float>(),
-                .log_sums = saved[5].data_ptr<float>() + head * dout.size(0),
-                .dout = dout.data_ptr<float>(),
-                .dlog_sums = dlog_sums.defined() ? dlog_sums.data_ptr<float>() + head * dout.size(0)
-                                                 : nullptr,
-                .dq = dq.data_ptr<float>(),
-                .dk = dk.data_ptr<float>(),
-                .dv = dv.data_ptr<float>()});
+      AttendBackward(job, {.q = q.data_ptr<float>(),
+                           .k = saved[1].data_ptr<float>(),
+                           .v = saved[2].data_ptr<float>(),
+                           .out = saved[4].data_ptr<float>(),
+                           .log_sums = saved[5].data_ptr<float>() + head * dout.size(0),
+                           .dout = dout.data_ptr<float>(),
+                           .dq = dq.data_ptr<float>(),
+                           .dk = dk.data_ptr<float>(),
+                           .dv = dv.data_ptr<float>()});
     });
     return {dq, dk, dv, Tensor(), Tensor(), Tensor()};
   }
@@ -496,6 +569,7 @@ void CheckPlan(const AttentionPlan& plan, int64_t q_rows, int64_t k_rows, int64_
       CHECK(queries.q_begin >= 0 && queries.q_begin + queries.count <= q_rows);
       CHECK(queries.out_begin >= 0 &&
             queries.out_begin + queries.count <= static_cast<int64_t>(plan.seen.size()));
+      CHECK(queries.own_begin >= -1 && queries.own_begin + queries.count <= k_rows);
       int32_t before = 1;
       for (int64_t i = queries.out_begin; i < queries.out_begin + queries.count; ++i) {
         const auto row = static_cast<size_t>(i);
@@ -509,23 +583,16 @@ void CheckPlan(const AttentionPlan& plan, int64_t q_rows, int64_t k_rows, int64_
 
 }  // namespace
 
-AttentionResult PackedAttentionWithSums(const Tensor& q, const Tensor& k, const Tensor& v,
-                                        std::shared_ptr<const AttentionPlan> plan,
-                                        const RotaryTable& rotary, int64_t heads) {
+Tensor PackedAttention(const Tensor& q, const Tensor& k, const Tensor& v,
+                       std::shared_ptr<const AttentionPlan> plan, const RotaryTable& rotary,
+                       int64_t heads) {
   for (const Tensor& tensor : {q, k, v}) {
     CHECK(tensor.device().is_cpu() && tensor.scalar_type() == torch::kFloat32);
   }
   CHECK(k.sizes() == v.sizes() && q.size(1) == k.size(1) && q.size(1) % (2 * heads) == 0);
   CheckPlan(*plan, q.size(0), k.size(0), rotary.cosine.size(0));
-  const variable_list results = AttentionFunction::apply(
-      q.contiguous(), k.contiguous(), v.contiguous(), AnglesOf(rotary), std::move(plan), heads);
-  return {results[0], results[1]};
-}
-
-Tensor PackedAttention(const Tensor& q, const Tensor& k, const Tensor& v,
-                       std::shared_ptr<const AttentionPlan> plan, const RotaryTable& rotary,
-                       int64_t heads) {
-  return PackedAttentionWithSums(q, k, v, std::move(plan), rotary, heads).mixed;
+  return AttentionFunction::apply(q.contiguous(), k.contiguous(), v.contiguous(), AnglesOf(rotary),
+                                  std::move(plan), heads);
 }
 
 }  // namespace kibitz::learn

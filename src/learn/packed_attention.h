@@ -19,6 +19,9 @@ struct QueryRun {
   int64_t out_begin = 0;  // Their rows in the output ...
   int64_t q_begin = 0;    // ... and in q. Two runs may use the same rows of q.
   int64_t count = 0;
+  // Queries that also see a key of their own, at their own position: rows own_begin, own_begin + 1,
+  // ... of k and v, which are in no key run. -1: none.
+  int64_t own_begin = -1;
 };
 
 // One sequence's keys, rows [k_begin, k_begin + k_count) at positions 0, 1, ..., and its queries.
@@ -34,17 +37,6 @@ struct AttentionPlan {
   std::vector<int32_t> position;  // Of each output row's query in its sequence.
   std::vector<int32_t> seen;  // Of each output row: keys seen, at least 1; never falls in a run.
 };
-
-struct AttentionResult {
-  torch::Tensor mixed;     // (output rows, D)
-  torch::Tensor log_sums;  // (H, output rows) Log of the sum of e^score over the keys seen.
-};
-
-// With the sums of the softmax: what sees further keys outside the sequence mixes them in by these.
-AttentionResult PackedAttentionWithSums(const torch::Tensor& q, const torch::Tensor& k,
-                                        const torch::Tensor& v,
-                                        std::shared_ptr<const AttentionPlan> plan,
-                                        const RotaryTable& rotary, int64_t heads);
 
 torch::Tensor PackedAttention(const torch::Tensor& q,  // (rows of q, D), not yet rotated
                               const torch::Tensor& k,  // (rows of k, D), not yet rotated

@@ -178,10 +178,13 @@ class PlanMaker {
       keys.k_count = std::max(keys.k_count, seen);
     }
     if (next == first) return next;
-    int64_t before = out_begin;  // Rows of q before the branches'.
-    if (!gathered && shared) before = batch_.tokens();
-    keys.queries.push_back(
-        {.out_begin = out_begin + first, .q_begin = before + first, .count = next - first});
+    // Rows of k and of q before the branches'.
+    const int64_t k_before = batch_.tokens() + (shared ? 0 : Count(causal_tokens_));
+    const int64_t q_before = gathered ? out_begin : k_before;
+    keys.queries.push_back({.out_begin = out_begin + first,
+                            .q_begin = q_before + first,
+                            .count = next - first,
+                            .own_begin = k_before + first});
     return next;
   }
 
@@ -258,70 +261,55 @@ Tensor Embed(DecoderNet& net, const Batch& batch, const ShownValues& shown) {
   return net->tok_embedding(ids).index_copy(0, Indices(rows), encoded);
 }
 
-// Attention of the plan, where the last `branches` rows of q, k and v also see themselves. A query
-// and a key at one position are turned alike, so their product needs no rotation.
-Tensor Mix(const Tensor& q, const Tensor& k, const Tensor& v,
-           const std::shared_ptr<const AttentionPlan>& plan, const learn::RotaryTable& rotary,
-           int64_t heads, int64_t branches) {
-  if (branches == 0) return learn::PackedAttention(q, k, v, plan, rotary, heads);
-  const auto [mixed, log_sums] =
-      learn::PackedAttentionWithSums(q, k, v, plan, rotary, heads);  // (rows, D), (H, rows)
-  const auto by_head = [&](const Tensor& x) {
-    return x.narrow(0, x.size(0) - branches, branches).view({branches, heads, -1});  // (N, H, E)
-  };
-  const double scale = 1 / std::sqrt(static_cast<double>(q.size(1) / heads));
-  const auto own = (by_head(q) * by_head(k)).sum(-1) * scale;  // (N, H)
-  const int64_t others = mixed.size(0) - branches;
-  const auto seen = log_sums.narrow(1, others, branches).t();                   // (N, H)
-  const auto share = torch::sigmoid(own - seen).unsqueeze(-1);                  // (N, H, 1)
-  const auto both = torch::lerp(by_head(mixed), by_head(v), share).flatten(1);  // (N, D)
-  return torch::cat({mixed.narrow(0, 0, others), both});
-}
-
 // How the rows of a layer are laid out.
 struct Layout {
   Tensor rows = {};    // Picks the queries' rows of x; all when not there.
   Tensor causal = {};  // First layer: the tokens of the causal pass, when not all have one.
-  int64_t branches = 0;
 };
+
+// What attention reads, and what its result is added to.
+struct AttentionInputs {
+  Tensor q;
+  Tensor k;
+  Tensor v;
+  Tensor onto;
+};
+
+AttentionInputs AttentionInputsOf(learn::TransformerLayerImpl& layer, const Tensor& x,
+                                  const Layout& layout) {
+  auto& attention = *layer.attn;
+  const Tensor& q = attention.q_proj->weight;
+  const Tensor& k = attention.k_proj->weight;
+  const Tensor& v = attention.v_proj->weight;
+  if (!layout.rows.defined()) {
+    const auto all = learn::NormProject(x, layer.sa_norm->scale, {q, k, v});
+    return {all.outputs[0], all.outputs[1], all.outputs[2], all.x};
+  }
+  const auto normed = learn::FusedRmsNorm(x, layer.sa_norm->scale);  // (rows of x, D)
+  const auto both = learn::Project(normed, {k, v});
+  return {learn::Project(normed.index_select(0, layout.rows), {q})[0], both[0], both[1],
+          x.index_select(0, layout.rows)};
+}
 
 // x + attention(norm(x)) for the rows of the plan; x has the rows of the plan's keys.
 Tensor Attend(learn::TransformerLayerImpl& layer, const Tensor& x, const Layout& layout,
               const std::shared_ptr<const AttentionPlan>& plan, const learn::RotaryTable& rotary) {
-  const Tensor& rows = layout.rows;
-  auto& attention = *layer.attn;
-  const auto normed = learn::FusedRmsNorm(x, layer.sa_norm->scale);  // (rows of x, D)
-  Tensor q;
-  Tensor k;
-  Tensor v;
-  if (rows.defined()) {
-    q = learn::Project(normed.index_select(0, rows), {attention.q_proj->weight})[0];
-    const auto both = learn::Project(normed, {attention.k_proj->weight, attention.v_proj->weight});
-    k = both[0];
-    v = both[1];
-  } else {
-    const auto all = learn::Project(
-        normed, {attention.q_proj->weight, attention.k_proj->weight, attention.v_proj->weight});
-    q = all[0];
-    k = all[1];
-    v = all[2];
-  }
-  const auto mixed = Mix(q, k, v, plan, rotary, attention.heads, layout.branches);
-  Tensor onto = rows.defined() ? x.index_select(0, rows) : x;
+  auto [q, k, v, onto] = AttentionInputsOf(layer, x, layout);
+  const auto mixed = learn::PackedAttention(q, k, v, plan, rotary, layer.attn->heads);
   if (onto.size(0) != mixed.size(0)) {  // Both passes start here.
-    onto = torch::cat({layout.causal.defined() ? x.index_select(0, layout.causal)
-                                               : x.narrow(0, 0, mixed.size(0) - x.size(0)),
+    onto = torch::cat({layout.causal.defined() ? onto.index_select(0, layout.causal)
+                                               : onto.narrow(0, 0, mixed.size(0) - x.size(0)),
                        onto});
   }
-  return learn::AddProjected(onto, mixed, attention.output_proj->weight);
+  return learn::AddProjected(onto, mixed, layer.attn->output_proj->weight);
 }
 
 // x + mlp(norm(x)).
 Tensor Transform(learn::TransformerLayerImpl& layer, const Tensor& x) {
-  auto& mlp = *layer.mlp;
-  const auto normed = learn::FusedRmsNorm(x, layer.mlp_norm->scale);
-  const auto hidden = learn::Project(normed, {mlp.w1->weight, mlp.w3->weight});
-  return learn::AddProjected(x, learn::FusedSwiGlu(hidden[0], hidden[1]), mlp.w2->weight);
+  return learn::FusedMlp(x, {.scale = layer.mlp_norm->scale,
+                             .gate = layer.mlp->w1->weight,
+                             .up = layer.mlp->w3->weight,
+                             .down = layer.mlp->w2->weight});
 }
 
 // All layers and the final norm, at the rows of the questions: (C + G + N, D).
@@ -335,7 +323,7 @@ Tensor RunLayers(DecoderNet& net, const Batch& batch, const Questions& questions
     auto& layer = *net->layers[i]->as<learn::TransformerLayer>();
     const bool first = i == 0;
     const bool last = i + 1 == count;
-    Layout layout{.branches = static_cast<int64_t>(batch.branches.size())};
+    Layout layout;
     if (last) layout.rows = Indices(plans.GatheredRows(first));
     const auto causal = static_cast<int32_t>(plans.causal_tokens().size());
     if (first && causal < batch.tokens()) layout.causal = Indices(plans.causal_tokens());

@@ -16,11 +16,14 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Shares of a batch in backward, each with sums of its own: so many threads can work.
-constexpr int64_t kShares = 8;
+// Shares of a batch in backward, each with sums of its own: so many threads can work. Adding up
+// the sums costs little beside this many boards.
+constexpr int64_t kBoardsOfShare = 32;
+constexpr int64_t kFewShares = 8;  // Of a small batch.
 
 int64_t SharesOf(int64_t boards) {
-  return std::min(kShares, (boards + kBoardsOfPiece - 1) / kBoardsOfPiece);
+  const int64_t pieces = (boards + kBoardsOfPiece - 1) / kBoardsOfPiece;
+  return std::min(pieces, std::max(kFewShares, boards / kBoardsOfShare));
 }
 
 // Calls use(begin, boards) for the pieces of a share.
@@ -206,6 +209,61 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
   }
 };
 
+// The norm of rows. What it points to must live as long.
+nn::NormRows NormOf(const Tensor& weight, const Tensor& bias, int64_t count, double epsilon) {
+  return {.weight = weight.data_ptr<float>(),
+          .bias = bias.defined() ? bias.data_ptr<float>() : nullptr,
+          .size = weight.numel(),
+          .count = count,
+          .epsilon = static_cast<float>(epsilon)};
+}
+
+struct NormFunction : torch::autograd::Function<NormFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& weight_in,
+                        const Tensor& bias_in, double epsilon) {
+    const Tensor x = x_in.contiguous();
+    const Tensor weight = weight_in.contiguous();
+    const Tensor bias = NoneForEmpty(bias_in.contiguous());
+    const nn::NormRows norm = NormOf(weight, bias, weight.numel(), epsilon);
+    const Tensor y = torch::empty_like(x);
+    const Tensor sums = torch::empty({x.size(0), 2}, x.options());
+    learn::ForEachPiece(x.size(0), kBoardsOfPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t board = begin; board < end; ++board) {
+        *SumsAt(sums, board) = nn::SumsOf(norm, At(x, board));
+        nn::Normalise(norm, *SumsAt(sums, board), At(x, board), At(y, board));
+      }
+    });
+    ctx->save_for_backward({x, sums, weight, bias});
+    ctx->saved_data["epsilon"] = epsilon;
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const variable_list saved = ctx->get_saved_variables();
+    const Tensor& x = saved[0];
+    const Tensor dy = gradients[0].contiguous();
+    const int64_t boards = x.size(0);
+    const nn::NormRows norm =
+        NormOf(saved[2], saved[3], saved[2].numel(), ctx->saved_data["epsilon"].toDouble());
+    const Tensor dx = torch::empty_like(x);
+    const Tensor weights = torch::zeros({SharesOf(boards), norm.size}, x.options());
+    const Tensor biases = torch::zeros_like(weights);
+    learn::ForEachTask(SharesOf(boards), [&](int64_t share) {
+      ForEachPieceOf(share, boards, [&](int64_t begin, int64_t count) {
+        for (int64_t board = begin; board < begin + count; ++board) {
+          nn::NormaliseBackward(norm, *SumsAt(saved[1], board),
+                                {.x = At(x, board),
+                                 .dy = At(dy, board),
+                                 .dx = At(dx, board),
+                                 .dweight = At(weights, share),
+                                 .dbias = At(biases, share)});
+        }
+      });
+    });
+    return {dx, weights.sum(0), saved[3].defined() ? biases.sum(0) : Tensor(), Tensor()};
+  }
+};
+
 // A board's numbers from square by square, (64, row), to channel by channel, (channels, 64) ...
 void ToChannelOrder(const float* from, int64_t row, int64_t channels, float* to) {
   for (int64_t channel = 0; channel < channels; ++channel) {
@@ -221,15 +279,6 @@ void ToSquareOrder(const float* from, int64_t row, int64_t channels, float* to) 
       to[square * row + channel] = from[channel * 64 + square];
     }
   }
-}
-
-// The norm behind the last block. What it points to must live as long.
-nn::NormRows NormOf(const Tensor& weight, const Tensor& bias, int64_t count, double epsilon) {
-  return {.weight = weight.data_ptr<float>(),
-          .bias = bias.defined() ? bias.data_ptr<float>() : nullptr,
-          .size = weight.numel(),
-          .count = count,
-          .epsilon = static_cast<float>(epsilon)};
 }
 
 struct FlattenFunction : torch::autograd::Function<FlattenFunction> {
@@ -302,6 +351,11 @@ Tensor FusedBlock(const Tensor& x, const LayerTensors& first, const LayerTensors
   Append(second, parameters);
   for (Tensor& parameter : parameters) parameter = EmptyForNone(parameter);
   return BlockFunction::apply(x, at::TensorList(parameters), first.epsilon);
+}
+
+Tensor FusedNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon) {
+  CHECK(x.size(1) == weight.numel() && x.size(1) % (2 * nn::kLanes) == 0);
+  return NormFunction::apply(x, weight, EmptyForNone(bias), epsilon);
 }
 
 Tensor FusedFlatten(const Tensor& x, const Tensor& norm_weight, const Tensor& norm_bias,

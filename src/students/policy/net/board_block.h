@@ -22,6 +22,11 @@ torch::Tensor FusedInput(const torch::Tensor& x, const torch::Tensor& weight,
 torch::Tensor FusedBlock(const torch::Tensor& x, const LayerTensors& first,
                          const LayerTensors& second);  // (B, 64, Cp)
 
+// norm(x) over all numbers of a board, in any order; for windows other than 3x3. x: (B, N), where N
+// is a multiple of 64; weight: (N); bias: the same, or undefined for an RMSNorm.
+torch::Tensor FusedNorm(const torch::Tensor& x, const torch::Tensor& weight,
+                        const torch::Tensor& bias, double epsilon);  // (B, N)
+
 // norm(x), channel by channel. x: (B, 64, Cp); norm_weight: (C * 64); norm_bias: the same, or
 // undefined for an RMSNorm.
 torch::Tensor FusedFlatten(const torch::Tensor& x, const torch::Tensor& norm_weight,

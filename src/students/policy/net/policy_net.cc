@@ -67,14 +67,11 @@ Tensor BoardNormImpl::Plain(const Tensor& x) {
 }
 
 Tensor BoardNormImpl::Fast(const Tensor& x) {
-  const auto by_square = [](const Tensor& tensor) {
-    return tensor.view({-1, 64}).t().contiguous();
+  const auto ordered = [&](const Tensor& tensor) {
+    if (x.dim() == 2 || !tensor.defined()) return tensor;  // Channel by channel.
+    return tensor.view({-1, 64}).t().flatten();            // (64 C)
   };
-  const Tensor scale = by_square(weight);  // (64, C)
-  if (kind == NormKind::kLayerNorm) {
-    return torch::layer_norm(x, scale.sizes(), scale, by_square(bias), kLayerNormEpsilon);
-  }
-  return learn::FusedRmsNorm(x.flatten(1), scale.flatten(), kRmsNormEpsilon).view(x.sizes());
+  return FusedNorm(x.flatten(1), ordered(weight), ordered(bias), epsilon()).view(x.sizes());
 }
 
 namespace {
@@ -137,7 +134,7 @@ Tensor PolicyCnn::Logits(const Tensor& inputs, Form form) {
   }
   if (form == Form::kPlain) return output->forward(out_ln->Plain(x.flatten(1)));
   x = IsFused(input) ? FusedFlatten(x, out_ln->weight, out_ln->bias, out_ln->epsilon())
-                     : out_ln->Plain(ChannelByChannel::apply(x));
+                     : out_ln->Fast(ChannelByChannel::apply(x));
   const Tensor biases = output->bias.expand({x.size(0), -1});  // (B, M)
   return learn::AddProjected(biases, x, output->weight);
 }

@@ -39,7 +39,7 @@ struct BoardNormImpl : torch::nn::Module {
   BoardNormImpl(NormKind norm_kind, std::vector<int64_t> shape);
   // x: (B, C, 8, 8) or (B, C * 64), contiguous.
   torch::Tensor Plain(const torch::Tensor& x);
-  // x: (B, 64, C); so is the result.
+  // x: (B, 64, C), or (B, C * 64) channel by channel; so is the result.
   torch::Tensor Fast(const torch::Tensor& x);
   double epsilon() const;
 

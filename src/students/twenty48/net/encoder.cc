@@ -93,13 +93,17 @@ Tensor EncoderImpl::PlainBlock(Block& block, const Tensor& x) {
 Tensor EncoderImpl::FusedBlock(Block& block, const Tensor& x) {
   Attention& attn = block->attn;
   const double epsilon = config.layer_norm_eps;
-  const Tensor a = learn::FusedRmsNorm(x, block->attn_norm->weight, epsilon);
-  const auto qkv = learn::Project(a, {attn->wq->weight, attn->wk->weight, attn->wv->weight});
-  const Tensor seen = learn::BlockAttention(qkv[0], qkv[1], qkv[2], ShapeOf(config));
-  const Tensor y = learn::AddProjected(x, seen, attn->wo->weight);
-  const Tensor b = learn::FusedRmsNorm(y, block->mlp_norm->weight, epsilon);
-  const auto parts = learn::Project(b, {block->mlp->w_gate->weight, block->mlp->w_up->weight});
-  return learn::AddProjected(y, learn::FusedSwiGlu(parts[0], parts[1]), block->mlp->w_down->weight);
+  const auto parts = learn::NormProject(
+      x, block->attn_norm->weight, {attn->wq->weight, attn->wk->weight, attn->wv->weight}, epsilon);
+  const Tensor seen =
+      learn::BlockAttention(parts.outputs[0], parts.outputs[1], parts.outputs[2], ShapeOf(config));
+  const Tensor y = learn::AddProjected(parts.x, seen, attn->wo->weight);
+  return learn::FusedMlp(y,
+                         {.scale = block->mlp_norm->weight,
+                          .gate = block->mlp->w_gate->weight,
+                          .up = block->mlp->w_up->weight,
+                          .down = block->mlp->w_down->weight},
+                         epsilon);
 }
 
 Tensor EncoderImpl::Hidden(const Tensor& tokens, Form form) {

@@ -1,0 +1,289 @@
+#include "learn/products.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "learn/parallel.h"
+#include "nn/kernels/aligned.h"
+#include "nn/kernels/gemm_tile.h"
+#include "nn/kernels/lanes.h"
+
+namespace kibitz::learn {
+namespace {
+
+using nn::Gemm;
+using nn::GemmRows;
+using nn::kLanes;
+using nn::kTileColumns;
+using nn::Load;
+using nn::RoundUp;
+using nn::Store;
+using torch::Tensor;
+
+// Rows of a register tile: there are 32 registers with AVX-512, else 16.
+constexpr int64_t kRows = kLanes == 16 ? 8 : 6;
+static_assert(kBlockRows % kRows == 0);
+
+// Depth of the slice of a panel that stays in the first cache while rows pass.
+constexpr int64_t kDepth = 192;
+
+// Sums over rows: depth of a slice, and the largest piece of the output that one task computes.
+constexpr int64_t kSumDepth = 128;
+constexpr int64_t kSumRows = 96;
+constexpr int64_t kSumColumns = 4 * kTileColumns;
+
+// Rows that are a multiple of 4096 bytes apart push each other out of the first cache.
+bool Clash(int64_t row) { return row % 1024 == 0; }
+
+// Copies `count` numbers, kMost at most; a known number of them needs no call.
+template <int64_t kMost>
+[[gnu::always_inline]] inline void CopyUpTo(const float* from, int64_t count, float* to) {
+  if (count >= kMost) {
+    std::copy_n(from, kMost, to);
+  } else {
+    std::copy_n(from, count, to);
+  }
+}
+
+// A product of at most kMost rows and kTileColumns columns.
+template <int64_t kMost>
+[[gnu::always_inline]] inline void Tile(const Gemm& gemm) {
+  if (kMost == 1 || gemm.rows >= kMost) return GemmRows<kMost>(gemm);
+  if constexpr (kMost > 1) Tile<kMost - 1>(gemm);
+}
+
+// (rows, depth) to tiles (rows / kRows, depth, kRows); behind the last row anything.
+void PackLeft(const LeftRows& left, int64_t depth, float* to) {
+  for (int64_t row = 0; row < left.rows; row += kRows, to += kRows * depth) {
+    const int64_t count = std::min(kRows, left.rows - row);
+    for (int64_t i = 0; i < count; ++i) {
+      const float* from = left.data + (row + i) * left.row;
+      for (int64_t k = 0; k < depth; ++k) to[k * kRows + i] = from[k];
+    }
+  }
+}
+
+// A range of the right factor's panels.
+struct Panels {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// Adds a slice of the depth, from k on, to the sums of some panels. kPacked: `left` comes from
+// PackLeft, else it is the rows themselves. The last panel's sums go to `edge` when it is not full.
+template <bool kPacked>
+void MultiplySlice(const LeftRows& left, const PackedMatrix& right, const Panels& panels, int64_t k,
+                   const ProductOut& out, float* edge) {
+  const int64_t depth = std::min(kDepth, right.depth() - k);
+  for (int64_t p = panels.begin; p < panels.end; ++p) {
+    const bool whole = (p + 1) * kTileColumns <= right.columns();
+    float* const c = whole ? out.data + p * kTileColumns : edge;
+    const int64_t c_row = whole ? out.row : kTileColumns;
+    for (int64_t row = 0; row < left.rows; row += kRows) {
+      Tile<kRows>({.a = {.data = left.data + row * (kPacked ? depth : left.row),
+                         .row = kPacked ? 1 : left.row,
+                         .column = kPacked ? kRows : 1},
+                   .b = right.panel(p) + k * kTileColumns,
+                   .b_row = kTileColumns,
+                   .c = c + row * c_row,
+                   .c_row = c_row,
+                   .rows = left.rows - row,
+                   .depth = depth,
+                   .add = k > 0 || (whole && out.add)});
+    }
+  }
+}
+
+// What a thread multiplies at one time: its sums stay in the second cache.
+constexpr int64_t kPanelsAtOnce = 16;
+
+void MultiplyTiles(const LeftRows& left, const PackedMatrix& right, const Panels& panels,
+                   const ProductOut& out) {
+  alignas(nn::kCacheLine) float edge[kBlockRows * kTileColumns];
+  alignas(nn::kCacheLine) float packed[kBlockRows * kDepth];
+  for (int64_t k = 0; k < right.depth(); k += kDepth) {
+    const LeftRows slice = {left.data + k, left.row, left.rows};
+    if (Clash(left.row)) {
+      PackLeft(slice, std::min(kDepth, right.depth() - k), packed);
+      MultiplySlice<true>({packed, 0, left.rows}, right, panels, k, out, edge);
+    } else {
+      MultiplySlice<false>(slice, right, panels, k, out, edge);
+    }
+  }
+  const int64_t columns = right.columns() % kTileColumns;
+  if (columns == 0 || panels.end < right.panels()) return;
+  for (int64_t row = 0; row < left.rows; ++row) {
+    float* to = out.data + row * out.row + right.columns() - columns;
+    const float* from = edge + row * kTileColumns;
+    for (int64_t i = 0; i < columns; ++i) to[i] = out.add ? to[i] + from[i] : from[i];
+  }
+}
+
+// A block of memory of others as a tensor.
+Tensor View(const float* data, int64_t rows, int64_t columns, int64_t row) {
+  return torch::from_blob(const_cast<float*>(data), {rows, columns}, {row, 1}, torch::kFloat32);
+}
+
+}  // namespace
+
+PackedMatrix::PackedMatrix(const RightFactor& from)
+    : from_{from.matrix.contiguous(), from.layout},
+      depth_(from.matrix.size(from.layout == Layout::kAsIs ? 0 : 1)),
+      columns_(from.matrix.size(from.layout == Layout::kAsIs ? 1 : 0)) {
+  CHECK(from_.matrix.device().is_cpu() && from_.matrix.scalar_type() == torch::kFloat32);
+  if (kOwnTiles) panels_ = torch::empty({panels(), depth_, kTileColumns});
+}
+
+int64_t PackedMatrix::panels() const { return RoundUp(columns_, kTileColumns) / kTileColumns; }
+
+const float* PackedMatrix::panel(int64_t index) const {
+  return panels_.data_ptr<float>() + index * depth_ * kTileColumns;
+}
+
+void PackedMatrix::FillPanel(int64_t index) {
+  const float* from = from_.matrix.data_ptr<float>();
+  float* to = panels_.data_ptr<float>() + index * depth_ * kTileColumns;
+  const int64_t first = index * kTileColumns;
+  const int64_t count = std::min(kTileColumns, columns_ - first);
+  if (count < kTileColumns) std::fill_n(to, depth_ * kTileColumns, 0.0F);
+  if (from_.layout == Layout::kAsIs) {
+    for (int64_t k = 0; k < depth_; ++k) {
+      CopyUpTo<kTileColumns>(from + k * columns_ + first, count, to + k * kTileColumns);
+    }
+    return;
+  }
+  constexpr int64_t kLine = 16;  // Numbers of a cache line: each line of the matrix is read once.
+  for (int64_t k = 0; k < depth_; k += kLine) {
+    const int64_t end = std::min(depth_, k + kLine);
+    for (int64_t j = 0; j < count; ++j) {
+      const float* row = from + (first + j) * depth_;
+      for (int64_t i = k; i < end; ++i) to[i * kTileColumns + j] = row[i];
+    }
+  }
+}
+
+std::vector<PackedMatrix> Pack(const std::vector<RightFactor>& factors) {
+  std::vector<PackedMatrix> matrices;
+  std::vector<std::pair<size_t, int64_t>> panels;
+  for (const RightFactor& factor : factors) {
+    matrices.emplace_back(factor);
+    for (int64_t p = 0; p < matrices.back().panels(); ++p) {
+      panels.emplace_back(matrices.size() - 1, p);
+    }
+  }
+  if (!kOwnTiles) return matrices;
+  ForEachTask(static_cast<int64_t>(panels.size()), [&](int64_t task) {
+    const auto [matrix, panel] = panels[static_cast<size_t>(task)];
+    matrices[matrix].FillPanel(panel);
+  });
+  return matrices;
+}
+
+void Multiply(const LeftRows& left, const PackedMatrix& right, const ProductOut& out) {
+  CHECK(left.rows <= kBlockRows);
+  if (!kOwnTiles) {
+    const bool as_is = right.from().layout == Layout::kAsIs;
+    const Tensor matrix = as_is ? right.from().matrix : right.from().matrix.t();
+    Tensor c = View(out.data, left.rows, right.columns(), out.row);
+    const Tensor a = View(left.data, left.rows, right.depth(), left.row);
+    out.add ? c.addmm_(a, matrix) : at::mm_out(c, a, matrix);
+    return;
+  }
+  for (int64_t p = 0; p < right.panels(); p += kPanelsAtOnce) {
+    MultiplyTiles(left, right, {p, std::min(right.panels(), p + kPanelsAtOnce)}, out);
+  }
+}
+
+int64_t WholeProduct::tasks() const {
+  const int64_t groups = kOwnTiles ? (right->panels() + kPanelsAtOnce - 1) / kPanelsAtOnce : 1;
+  return groups * ((x.size(0) + kBlockRows - 1) / kBlockRows);
+}
+
+// Blocks of rows one after another, so that threads share the panels in their common cache.
+void WholeProduct::Run(int64_t task) const {
+  const int64_t blocks = (x.size(0) + kBlockRows - 1) / kBlockRows;
+  const int64_t row = task % blocks * kBlockRows;
+  const int64_t panel = task / blocks * kPanelsAtOnce;
+  const LeftRows left = {x.data_ptr<float>() + row * x.size(1), x.size(1),
+                         std::min(kBlockRows, x.size(0) - row)};
+  const ProductOut to = {out.data_ptr<float>() + row * out.size(1), out.size(1), add};
+  if (!kOwnTiles) return Multiply(left, *right, to);
+  MultiplyTiles(left, *right, {panel, std::min(right->panels(), panel + kPanelsAtOnce)}, to);
+}
+
+void RowSums::Add(const Tensor& out, const Tensor& a, const Tensor& b) {
+  CHECK(a.is_contiguous() && b.is_contiguous() && out.is_contiguous());
+  // Pieces of about equal size.
+  const int64_t row_pieces = (out.size(0) + kSumRows - 1) / kSumRows;
+  const int64_t rows = std::max(kRows, RoundUp((out.size(0) + row_pieces - 1) / row_pieces, kRows));
+  for (int64_t row = 0; row < out.size(0); row += rows) {
+    for (int64_t column = 0; column < out.size(1); column += kSumColumns) {
+      tasks_.push_back({out, a, b, row, std::min(rows, out.size(0) - row), column,
+                        std::min(kSumColumns, out.size(1) - column)});
+    }
+  }
+}
+
+void RowSums::Run(int64_t task) const {
+  const Task& piece = tasks_[static_cast<size_t>(task)];
+  if (kOwnTiles) return MultiplyTask(piece);
+  auto out = piece.out.narrow(0, piece.row, piece.rows).narrow(1, piece.column, piece.columns);
+  out.copy_(piece.a.narrow(1, piece.row, piece.rows)
+                .t()
+                .mm(piece.b.narrow(1, piece.column, piece.columns)));
+}
+
+// A slice of the depth at a time, both factors packed: their rows are too far apart for the cache.
+void RowSums::MultiplyTask(const Task& task) {
+  const int64_t depth = task.a.size(0);
+  const int64_t a_row = task.a.size(1);
+  const int64_t b_row = task.b.size(1);
+  const int64_t row_tiles = RoundUp(task.rows, kRows) / kRows;
+  const int64_t panels = RoundUp(task.columns, kTileColumns) / kTileColumns;
+  alignas(nn::kCacheLine) float a[kSumRows * kSumDepth];
+  alignas(nn::kCacheLine) float b[kSumColumns * kSumDepth];
+  alignas(nn::kCacheLine) float c[kSumRows * kSumColumns];
+  std::fill_n(c, row_tiles * kRows * panels * kTileColumns, 0.0F);
+  if (task.rows % kRows != 0) std::fill(std::begin(a), std::end(a), 0.0F);
+  if (task.columns % kTileColumns != 0) std::fill(std::begin(b), std::end(b), 0.0F);
+  for (int64_t k = 0; k < depth; k += kSumDepth) {
+    const int64_t slice = std::min(kSumDepth, depth - k);
+    for (int64_t i = 0; i < slice; ++i) {
+      const float* from = task.a.data_ptr<float>() + (k + i) * a_row + task.row;
+      for (int64_t tile = 0; tile < row_tiles; ++tile) {
+        CopyUpTo<kRows>(from + tile * kRows, task.rows - tile * kRows,
+                        a + (tile * slice + i) * kRows);
+      }
+      const float* line = task.b.data_ptr<float>() + (k + i) * b_row + task.column;
+      for (int64_t p = 0; p < panels; ++p) {
+        CopyUpTo<kTileColumns>(line + p * kTileColumns, task.columns - p * kTileColumns,
+                               b + (p * slice + i) * kTileColumns);
+      }
+    }
+    for (int64_t p = 0; p < panels; ++p) {
+      for (int64_t tile = 0; tile < row_tiles; ++tile) {
+        GemmRows<kRows>({.a = {.data = a + tile * slice * kRows, .row = 1, .column = kRows},
+                         .b = b + p * slice * kTileColumns,
+                         .b_row = kTileColumns,
+                         .c = c + (p * row_tiles + tile) * kRows * kTileColumns,
+                         .c_row = kTileColumns,
+                         .depth = slice,
+                         .add = true});
+      }
+    }
+  }
+  for (int64_t row = 0; row < task.rows; ++row) {
+    float* to = task.out.data_ptr<float>() + (task.row + row) * task.out.size(1) + task.column;
+    for (int64_t p = 0; p < panels; ++p) {
+      CopyUpTo<kTileColumns>(c + (p * row_tiles * kRows + row) * kTileColumns,
+                             task.columns - p * kTileColumns, to + p * kTileColumns);
+    }
+  }
+}
+
+void RowSums::Compute() const {
+  ForEachTask(tasks(), [this](int64_t task) { Run(task); });
+}
+
+}  // namespace kibitz::learn
