@@ -171,6 +171,8 @@ Timed RunOnce(DecoderNet& net, const std::vector<Batch>& batches, bool packed,
   for (auto& parameter : net->parameters()) parameter.mutable_grad() = torch::Tensor();
   const PeakMemory memory;
   Timed timed;
+  std::optional<learn::OneThreadPerProduct> one_thread;  // As the trainee has it.
+  if (packed) one_thread.emplace();
   const Timer timer;
   for (const Batch& batch : batches) {
     const auto result =

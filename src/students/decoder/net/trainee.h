@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "learn/loop.h"
+#include "learn/runtime.h"
 #include "students/decoder/data/stream.h"
 #include "students/decoder/data/train_options.h"
 #include "students/decoder/net/loss.h"
@@ -37,6 +38,9 @@ class DecoderTrainee : public learn::Trainee {
   LossAndMetrics Loss(const Batch& batch);
   double BatchesPerEpoch() const;
 
+  // Large products are our own. After a small one, OpenBLAS's threads would spin for milliseconds
+  // and take the cores from ours.
+  const learn::OneThreadPerProduct one_thread_;
   TrainOptions options_;
   LossOptions loss_;
   DecoderNet net_ = nullptr;
