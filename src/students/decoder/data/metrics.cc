@@ -24,12 +24,14 @@ constexpr Entry kEntries[] = {
     {"d_loss", &Metrics::d_loss},
     {"instinct_loss", &Metrics::instinct_loss, true},
     {"piece_move_loss", &Metrics::piece_move_loss, true},
+    {"threat_loss", &Metrics::threat_loss, true},
     {"branch_wl_loss", &Metrics::branch_wl_loss, true},
     {"early_end_loss", &Metrics::early_end_loss, true},
     {"final_move_acc", &Metrics::final_move_acc},
     {"thinking_move_acc", &Metrics::thinking_move_acc, true},
     {"instinct_acc", &Metrics::instinct_acc, true},
     {"piece_move_acc", &Metrics::piece_move_acc, true},
+    {"threat_acc", &Metrics::threat_acc, true},
     {"early_end_acc", &Metrics::early_end_acc, true},
     {"board_acc", &Metrics::board_acc},
     {"board_total_acc", &Metrics::board_total_acc},
@@ -129,6 +131,8 @@ std::pair<Mean*, Mean*> MeansOf(MoveKind kind, Metrics& metrics) {
       return {&metrics.instinct_loss, &metrics.instinct_acc};
     case MoveKind::kPiece:
       return {&metrics.piece_move_loss, &metrics.piece_move_acc};
+    case MoveKind::kThreat:
+      return {&metrics.threat_loss, &metrics.threat_acc};
     case MoveKind::kFinal:
       break;
   }

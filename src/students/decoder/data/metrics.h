@@ -26,6 +26,7 @@ struct LossWeights {
   double instinct = 5;   // The move at the root of a thought.
   double branch_wl = 1;  // wl of branches.
   double piece_moves = 2;
+  double threats = 1;
   double early_end = 5;  // The final move behind a variation that is not the last.
 };
 
@@ -49,6 +50,7 @@ struct Metrics {
   Mean d_loss;
   Mean instinct_loss;
   Mean piece_move_loss;
+  Mean threat_loss;
   Mean branch_wl_loss;
   Mean early_end_loss;
 
@@ -56,6 +58,7 @@ struct Metrics {
   Mean thinking_move_acc;
   Mean instinct_acc;
   Mean piece_move_acc;
+  Mean threat_acc;
   Mean early_end_acc;
   Mean board_acc;
   // Blocks without a wrong token; a token outside boards is a block of its own.

@@ -27,15 +27,16 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-// Which loss a move target belongs to. The thinking policy head predicts kThinking, the policy head
-// the others.
+// Which loss a move target belongs to. The thinking policy head predicts kThinking and kThreat,
+// the policy head the others.
 enum class MoveKind : uint8_t {
   kFinal,     // The move of a game's position, or the one after a thought.
   kThinking,  // In a variation.
   kInstinct,  // At the root of a thought, before it begins.
-  kPiece,     // On a square of the root: of the piece there.
+  kPiece,     // On a square of the root: from there, or to it.
+  kThreat,    // The same of the opponent, as if it could move. By the thinking policy head.
 };
-inline constexpr size_t kMoveKinds = 4;
+inline constexpr size_t kMoveKinds = 5;
 
 struct MoveTarget {
   int32_t position = 0;  // Whose output predicts the move.

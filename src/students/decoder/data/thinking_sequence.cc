@@ -210,39 +210,68 @@ void AddEarlyEnds(const SearchRow& row, const ThinkingOptions& options, Sequence
 // How much the better moves of a piece weigh more: by exp(wl / this).
 constexpr double kPieceTemperature = 0.15;
 
-// At each piece that can move, a target of its moves: half of it alike for all legal ones, half by
-// the values that the row knows.
-void AddPieceMoves(const SearchRow& row, Sequence& sequence) {
-  std::array<std::vector<MoveShare>, 64> pieces;  // By square; shares are weights at first.
+// Targets at squares of the root, one of each kind at most.
+class SquareTargets {
+ public:
+  // A move with its weight: at the square where it begins or, `to`, where it ends.
+  void Add(chess::Move move, bool to, double weight) {
+    const chess::Square square = to ? move.to() : move.from();
+    squares_[static_cast<size_t>(square.index())].push_back(
+        {.move = TokenOf(move), .share = static_cast<float>(weight)});
+  }
+  // Half of a target is alike for all its moves, half by the weights, if there are any.
+  void Finish(MoveKind kind, std::vector<MoveTarget>& targets, Sequence& sequence) {
+    for (size_t square = 0; square < squares_.size(); ++square) {
+      std::vector<MoveShare>& moves = squares_[square];
+      if (moves.empty()) continue;
+      const auto best = std::ranges::max_element(moves, {}, &MoveShare::share);
+      targets.push_back({.position = 1 + static_cast<int32_t>(square),
+                         .move = best->move,
+                         .kind = kind,
+                         .first_share = static_cast<uint32_t>(sequence.shares.size()),
+                         .share_count = static_cast<uint32_t>(moves.size())});
+      float sum = 0;
+      for (const MoveShare& share : moves) sum += share.share;
+      const float alike = (sum > 0 ? 0.5F : 1.0F) / static_cast<float>(moves.size());
+      for (MoveShare& share : moves) {
+        share.share = alike + (sum > 0 ? 0.5F * share.share / sum : 0.0F);
+        sequence.shares.push_back(share);
+      }
+    }
+  }
+
+ private:
+  std::array<std::vector<MoveShare>, 64> squares_;  // Shares are weights until the end.
+};
+
+// At each piece that can move, its moves. With `square_moves`, at the other squares the moves that
+// end there, and the same of the opponent.
+void AddPieceMoves(const SearchRow& row, const ThinkingOptions& options, Sequence& sequence) {
   std::vector<double> weights(kMoveVocabularySize, 0);
   for (const SearchVariation& variation : row.variations) {
     if (variation.node_count == 0 || !row.NodesOf(variation)[0].valid) continue;
     const double wl = -row.NodesOf(variation)[0].wl;  // For the side that moves.
     weights[static_cast<size_t>(variation.root_move)] = std::exp(wl / kPieceTemperature);
   }
+  SquareTargets own;
+  SquareTargets threats;
   for (const chess::Move move : chess::LegalMoves(row.root)) {
-    const TokenId token = TokenOf(move);
-    pieces[static_cast<size_t>(move.from().index())].push_back(
-        {.move = token, .share = static_cast<float>(weights[static_cast<size_t>(token)])});
+    const double weight = weights[static_cast<size_t>(TokenOf(move))];
+    own.Add(move, false, weight);
+    // Castling ends on a square of an own piece, which has its own moves.
+    const bool castling = move.kind() == chess::Move::Kind::kCastle;
+    if (options.square_moves && !castling) own.Add(move, true, weight);
   }
-  std::vector<MoveTarget> targets;
-  for (size_t square = 0; square < pieces.size(); ++square) {
-    std::vector<MoveShare>& moves = pieces[square];
-    if (moves.empty()) continue;
-    const auto best = std::ranges::max_element(moves, {}, &MoveShare::share);
-    targets.push_back({.position = 1 + static_cast<int32_t>(square),
-                       .move = best->move,
-                       .kind = MoveKind::kPiece,
-                       .first_share = static_cast<uint32_t>(sequence.shares.size()),
-                       .share_count = static_cast<uint32_t>(moves.size())});
-    float sum = 0;
-    for (const MoveShare& share : moves) sum += share.share;
-    const float alike = (sum > 0 ? 0.5F : 1.0F) / static_cast<float>(moves.size());
-    for (MoveShare& share : moves) {
-      share.share = alike + (sum > 0 ? 0.5F * share.share / sum : 0.0F);
-      sequence.shares.push_back(share);
+  if (options.square_moves && !row.root.InCheck()) {
+    for (const chess::Move move : chess::LegalMoves(row.root.AfterNull())) {
+      threats.Add(move, false, 0);
+      if (move.kind() != chess::Move::Kind::kCastle) threats.Add(move, true, 0);
     }
   }
+  std::vector<MoveTarget> targets;
+  own.Finish(MoveKind::kPiece, targets, sequence);
+  threats.Finish(MoveKind::kThreat, targets, sequence);
+  std::ranges::stable_sort(targets, {}, &MoveTarget::position);
   sequence.moves.insert(sequence.moves.begin(), targets.begin(), targets.end());
 }
 
@@ -255,7 +284,7 @@ void AddRichTargets(const SearchRow& row, const ThinkingOptions& options, Rng& r
         {.position = kBoardTokens - 1, .move = row.best_move, .kind = MoveKind::kInstinct});
   }
   if (options.soft_targets) SoftenRootTargets(row, options.legal_share, sequence);
-  if (options.piece_moves) AddPieceMoves(row, sequence);
+  if (options.piece_moves) AddPieceMoves(row, options, sequence);
   if (options.branch_values > 0) AddBranches(row, options.branch_values, rng, sequence);
   if (options.early_ends) AddEarlyEnds(row, options, sequence);
   if (options.own_values_prob > 0) sequence.own_values = rng.Uniform() < options.own_values_prob;
@@ -343,6 +372,9 @@ Fields FieldsOf(ThinkingOptions& options) {
              "the policy head also predicts at the root of a thought, before it begins");
   fields.Add("piece_moves", options.piece_moves,
              "at each piece of the root that can move, the policy head predicts the piece's moves");
+  fields.Add("square_moves", options.square_moves,
+             "with piece_moves: also the moves to each square, and the opponent's, as if it could "
+             "move");
   fields.Add("branch_values", options.branch_values,
              "root moves whose value the wl head predicts besides those of the variations",
              {.min = 0, .max = 256});

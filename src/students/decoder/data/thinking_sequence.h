@@ -72,6 +72,7 @@ struct ThinkingOptions {
   double legal_share = 0;            // Of soft root targets: alike for all legal moves.
   bool instinct_target = false;      // The policy head also predicts at the root.
   bool piece_moves = false;          // The policy head also predicts each root piece's moves.
+  bool square_moves = false;         // Moves to each square too, and the opponent's.
   int branch_values = 0;             // Root moves that are valued right behind start_think.
   bool early_ends = false;           // The final move also behind every variation but the last.
   double no_thought_prob = 0;        // End behind start_think: for the targets of the root alone.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "games/chess/fen.h"
 #include "games/chess/movegen.h"
@@ -284,6 +286,38 @@ TEST(ThinkingSequenceTest, EveryPieceThatCanMoveHasItsLegalMovesAsATarget) {
       legal.erase(target.position);
     }
     EXPECT_TRUE(legal.empty());
+  }
+}
+
+TEST(ThinkingSequenceTest, SquaresHaveTheMovesThatEndThereAndTheOpponents) {
+  ThinkingOptions options{.no_thought_prob = 1};
+  options.piece_moves = true;
+  options.square_moves = true;
+  for (const SearchRow& row : MadeRows(20)) {
+    Rng rng = RngOf(3);
+    const Sequence s = ThinkingSequence(row, options, rng);
+    std::map<std::pair<MoveKind, int>, std::set<TokenId>> expected;
+    const auto expect = [&](MoveKind kind, const chess::Board& board) {
+      for (const chess::Move move : chess::LegalMoves(board)) {
+        expected[{kind, 1 + move.from().index()}].insert(TokenOf(move));
+        if (move.kind() == chess::Move::Kind::kCastle) continue;
+        expected[{kind, 1 + move.to().index()}].insert(TokenOf(move));
+      }
+    };
+    expect(MoveKind::kPiece, row.root);
+    if (!row.root.InCheck()) expect(MoveKind::kThreat, row.root.AfterNull());
+    int last = 0;
+    for (const MoveTarget& target : s.moves) {
+      EXPECT_GE(target.position, last);
+      last = target.position;
+      if (target.kind != MoveKind::kPiece && target.kind != MoveKind::kThreat) continue;
+      const auto found = expected.find({target.kind, target.position});
+      ASSERT_NE(found, expected.end());
+      for (const TokenId move : found->second) EXPECT_GT(ShareOf(s, target, move), 0);
+      EXPECT_EQ(target.share_count, found->second.size());
+      expected.erase(found);
+    }
+    EXPECT_TRUE(expected.empty());
   }
 }
 

@@ -57,6 +57,8 @@ Fields LossFields(LossWeights& loss, Phase phase) {
                {.min = 0});
     fields.Add("piece_moves_weight", loss.piece_moves,
                "weight of the loss of a piece's moves (data.piece_moves)", {.min = 0});
+    fields.Add("threats_weight", loss.threats,
+               "weight of the loss of the opponent's moves (data.square_moves)", {.min = 0});
     fields.Add("branch_wl_weight", loss.branch_wl,
                "weight of the win-minus-loss loss of branches (data.branch_values)", {.min = 0});
     fields.Add("early_end_weight", loss.early_end,

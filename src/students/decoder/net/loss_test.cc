@@ -102,6 +102,7 @@ Batch RichBatch(int sequences, uint64_t seed) {
   options.soft_targets = true;
   options.instinct_target = true;
   options.piece_moves = true;
+  options.square_moves = true;
   options.branch_values = 3;
   options.early_ends = true;
   options.no_thought_prob = 0.4;

@@ -35,6 +35,7 @@ struct Questions {
   MoveQuestions thinking_moves;
   MoveQuestions instinct;
   MoveQuestions piece_moves;
+  MoveQuestions threats;
   Tensor wl_rows;
   Tensor d_rows;
   Tensor wl_targets;  // Of both value heads' terms: valid values only.
@@ -56,6 +57,7 @@ Questions::Questions(const Batch& batch) {
   thinking_moves = MovesOf(batch, MoveKind::kThinking);
   instinct = MovesOf(batch, MoveKind::kInstinct);
   piece_moves = MovesOf(batch, MoveKind::kPiece);
+  threats = MovesOf(batch, MoveKind::kThreat);
   std::vector<int64_t> wl_positions;  // Of the move before it, where wl is asked.
   std::vector<int64_t> d_positions;   // Of the wl token, where d is asked.
   std::vector<float> wl;
@@ -67,8 +69,9 @@ Questions::Questions(const Batch& batch) {
     wl.push_back(value.wl);
     d.push_back(value.d);
   }
-  for (const auto* list : {&final_moves.positions, &thinking_moves.positions, &instinct.positions,
-                           &piece_moves.positions, &wl_positions, &d_positions}) {
+  for (const auto* list :
+       {&final_moves.positions, &thinking_moves.positions, &instinct.positions,
+        &piece_moves.positions, &threats.positions, &wl_positions, &d_positions}) {
     prefix_positions.insert(prefix_positions.end(), list->begin(), list->end());
   }
   std::ranges::sort(prefix_positions);
@@ -382,6 +385,7 @@ LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions
     terms.thinking_move = moves(net->thinking_policy_head, questions.thinking_moves);
     terms.instinct = moves(net->policy_head, questions.instinct);
     terms.piece_moves = moves(net->policy_head, questions.piece_moves);
+    terms.threats = moves(net->thinking_policy_head, questions.threats);
   }
   const auto behind = hidden.narrow(0, hidden.size(0) - branches, branches);  // (N, D)
   if (const auto asked = BranchValuesOf(batch); !asked.branches.empty()) {

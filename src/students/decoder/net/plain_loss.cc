@@ -187,6 +187,7 @@ LossAndMetrics PlainLoss(DecoderNet& net, const Batch& batch, const LossOptions&
     terms.thinking_move = ScoreKind(net->thinking_policy_head, prefix, batch, MoveKind::kThinking);
     terms.instinct = ScoreKind(net->policy_head, prefix, batch, MoveKind::kInstinct);
     terms.piece_moves = ScoreKind(net->policy_head, prefix, batch, MoveKind::kPiece);
+    terms.threats = ScoreKind(net->thinking_policy_head, prefix, batch, MoveKind::kThreat);
   }
   if (!batch.branches.empty()) {
     ScoreBranches(net, batch, RunBranches(net, batch, in, values), terms);

@@ -38,6 +38,7 @@ void MergeMoves(const Batch& batch, const Terms& terms, Scores& scores) {
   add(MoveKind::kThinking, terms.thinking_move);
   add(MoveKind::kInstinct, terms.instinct);
   add(MoveKind::kPiece, terms.piece_moves);
+  add(MoveKind::kThreat, terms.threats);
   for (const MoveTarget& move : batch.moves) {
     Kind& kind = kinds[static_cast<size_t>(move.kind)];
     scores.move_loss.push_back(kind.loss.at(kind.next));
@@ -191,6 +192,9 @@ LossAndMetrics Combine(const Batch& batch, const Terms& terms, const LossOptions
     }
     if (terms.piece_moves.loss.numel() > 0) {
       loss = loss + weights.piece_moves * MeanOf(terms.piece_moves.loss);
+    }
+    if (terms.threats.loss.numel() > 0) {
+      loss = loss + weights.threats * MeanOf(terms.threats.loss);
     }
   }
   Scores scores;

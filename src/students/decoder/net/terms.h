@@ -54,6 +54,7 @@ struct Terms {
   HeadTerms thinking_move;  // Not there in pretraining, as the next.
   HeadTerms instinct;
   HeadTerms piece_moves;
+  HeadTerms threats;
   ValueTerms wl;  // Values that are `valid`.
   ValueTerms d;
   ValueTerms branch_wl;  // Branches that are moves; not there without any, as the next.
