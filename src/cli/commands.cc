@@ -17,6 +17,7 @@ std::vector<Command> AllCommands() {
                                    DecoderTokens(),
                                    DecoderDump(),
                                    DecoderMigrate(),
+                                   DecoderWiden(),
                                    DecoderPredict(),
                                    DecoderThink(),
                                    OracleSearch(),

@@ -17,6 +17,7 @@ Command DecoderVocab();
 Command DecoderTokens();
 Command DecoderDump();
 Command DecoderMigrate();
+Command DecoderWiden();
 Command DecoderPredict();
 Command DecoderThink();
 Command OracleGames();

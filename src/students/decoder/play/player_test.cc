@@ -17,6 +17,7 @@
 #include "games/chess/movegen.h"
 #include "io/weights/torch_file.h"
 #include "io/weights/value_tree.h"
+#include "students/decoder/data/widen.h"
 #include "students/decoder/play/draft.h"
 #include "students/decoder/play/model.h"
 #include "tests/support/test_data.h"
@@ -437,6 +438,23 @@ TEST(PlayerTest, ConfigsMayLackSizesAndHaveOtherKeys) {
     EXPECT_EQ(player->config().d_ff, 40) << model;
     EXPECT_EQ(player->Predict(Board()).chosen->logit, expected.chosen->logit) << model;
   }
+}
+
+TEST(PlayerTest, AWidenedNetworkThinksTheSame) {
+  const testing::TempFolder folder;
+  const WeightsFile small{.weights = RandomWeights(SmallConfig(), 1), .config = SmallConfig()};
+  const WeightsFile wide = Widen(small, {.seed = 3});
+  EXPECT_EQ(wide.config.embed_dim, 2 * small.config.embed_dim);
+  const auto load = [&](const WeightsFile& file, const std::string& path) {
+    WriteCheckpoint(path, file.weights, {{"num_heads", file.config.num_heads}});
+    return Player::Load({.path = path, .threads = 1});
+  };
+  const auto before = load(small, folder.File("small.pt"));
+  const auto after = load(wide, folder.File("wide.pt"));
+  EXPECT_EQ(after->config().d_ff, 2 * before->config().d_ff);
+  EXPECT_NEAR(after->Predict(Board()).chosen->logit, before->Predict(Board()).chosen->logit, 1e-3);
+  const ThinkOptions options{.max_variations = 2, .max_depth = 2};
+  EXPECT_EQ(after->Think(Board(), options).tokens, before->Think(Board(), options).tokens);
 }
 
 TEST(PlayerTest, MeanValuesAreNearTheMiddleOfAFlatDistribution) {
