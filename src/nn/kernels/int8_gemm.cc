@@ -46,6 +46,13 @@ inline __m512i SpreadQuad(const uint8_t* from) {
   return _mm512_set1_epi32(quad);
 }
 
+// sum + a b, four products for each number of the sum. As assembly, because GCC 12 copies every sum
+// before and after the intrinsic and reads the weights from memory once for each row: a third
+// of the speed.
+inline void AddProducts(__m512i& sum, __m512i a, __m512i b) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+}
+
 // One group of weights, for the panels of a product.
 struct PanelGroup {
   const int8_t* numbers;
@@ -54,8 +61,23 @@ struct PanelGroup {
   int64_t next;  // Groups to the next panel.
 };
 
-// The sums of one row and of kRows rows, one member each: compilers keep members in registers, but
-// not always an array.
+// Four numbers of each column, for kPanels panels; one member each: compilers keep members in
+// registers, but not always an array. So do the sums of one row and of kRows rows below.
+template <int64_t kPanels>
+struct PanelQuads {
+  __m512i quads;
+  PanelQuads<kPanels - 1> next;
+
+  void Read(const int8_t* b, int64_t panel) {
+    quads = _mm512_loadu_si512(b);
+    next.Read(b + panel * kInt8ColumnGroupBytes, panel);
+  }
+};
+template <>
+struct PanelQuads<0> {
+  void Read(const int8_t*, int64_t) {}
+};
+
 template <int64_t kPanels>
 struct Int8RowSums {
   __m512i sum;
@@ -65,9 +87,9 @@ struct Int8RowSums {
     sum = _mm512_loadu_si512(zeros);
     next.Start(zeros + panel * kInt8Columns, panel);
   }
-  void Add(__m512i a, const int8_t* b, int64_t panel) {
-    sum = _mm512_dpbusd_epi32(sum, a, _mm512_loadu_si512(b));
-    next.Add(a, b + panel * kInt8ColumnGroupBytes, panel);
+  void Add(__m512i a, const PanelQuads<kPanels>& b) {
+    AddProducts(sum, a, b.quads);
+    next.Add(a, b.next);
   }
   void Write(float a_scale, const float* b_scales, int64_t panel, bool add, float* c,
              int64_t c_panel) const {
@@ -81,7 +103,7 @@ struct Int8RowSums {
 template <>
 struct Int8RowSums<0> {
   void Start(const int32_t*, int64_t) {}
-  void Add(__m512i, const int8_t*, int64_t) {}
+  void Add(__m512i, const PanelQuads<0>&) {}
   void Write(float, const float*, int64_t, bool, float*, int64_t) const {}
 };
 
@@ -94,9 +116,9 @@ struct Int8TileSums {
     row.Start(b.zeros, b.next);
     next.Start(b);
   }
-  void Add(const uint8_t* a, const int8_t* b, int64_t panel) {
-    row.Add(SpreadQuad(a), b, panel);
-    next.Add(a + 4, b, panel);
+  void Add(const uint8_t* a, const PanelQuads<kPanels>& b) {
+    row.Add(SpreadQuad(a), b);
+    next.Add(a + 4, b);
   }
   void Write(const float* a_scales, const PanelGroup& b, bool add, float* c,
              int64_t c_panel) const {
@@ -107,7 +129,7 @@ struct Int8TileSums {
 template <int64_t kPanels>
 struct Int8TileSums<0, kPanels> {
   void Start(const PanelGroup&) {}
-  void Add(const uint8_t*, const int8_t*, int64_t) {}
+  void Add(const uint8_t*, const PanelQuads<kPanels>&) {}
   void Write(const float*, const PanelGroup&, bool, float*, int64_t) const {}
 };
 
@@ -123,7 +145,9 @@ void GemmPanels(const Int8Gemm& gemm) {
     Int8TileSums<kRows, kPanels> sums;
     sums.Start(b);
     for (int64_t k = 0; k < kInt8Group; k += 4) {
-      sums.Add(a + k * kInt8Rows, b.numbers + k * kInt8Columns, b.next);
+      PanelQuads<kPanels> quads;
+      quads.Read(b.numbers + k * kInt8Columns, b.next);
+      sums.Add(a + k * kInt8Rows, quads);
     }
     sums.Write(gemm.a.scales + g * kInt8Rows, b, gemm.add || g > 0, gemm.c, gemm.c_panel);
   }

@@ -19,8 +19,9 @@ constexpr int64_t kDepth = 128;
 constexpr int64_t kBlockRows = 144;
 constexpr int64_t kBlockPanels = 4;
 static_assert(kBlockRows % kTileRows == 0 && kBlockRows % kInt8Rows == 0 && kBlockPanels % 2 == 0);
-// Groups of weights that stay in L1 with all panels of a block.
+// Groups of weights that stay in L1 with all panels of a block, and rows whose sums stay there too.
 constexpr int64_t kInt8Slice = 2;
+constexpr int64_t kInt8SliceRows = 48;
 // Columns of a panel.
 constexpr int64_t ColumnsOf(Precision precision) {
   return precision == Precision::kF32 ? kTileColumns : kInt8Columns;
@@ -72,6 +73,19 @@ inline void Prefetch(const void* next, int64_t bytes, int64_t rows, int64_t row,
 
 void PackedRows::Pack(Team& team, int64_t rows, const Linear& linear,
                       const std::function<void(int64_t, float*)>& make_row) {
+  PackTiles(team, rows, linear, [&](int64_t row, float* space) -> const float* {
+    make_row(row, space);
+    return space;
+  });
+}
+
+void PackedRows::Pack(Team& team, int64_t rows, const Linear& linear, const float* x,
+                      int64_t x_row) {
+  PackTiles(team, rows, linear, [&](int64_t row, float*) { return x + row * x_row; });
+}
+
+void PackedRows::PackTiles(Team& team, int64_t rows, const Linear& linear,
+                           const RowSource& source) {
   rows_ = rows;
   inputs_ = linear.inputs();
   planes_ = linear.planes_;
@@ -86,7 +100,7 @@ void PackedRows::Pack(Team& team, int64_t rows, const Linear& linear,
     scales_.Reserve(tiles * groups_ * kInt8Rows);
   }
   const auto pack = [&](int64_t tile) {
-    floats ? PackFloats(tile, make_row) : PackInt8(tile, make_row);
+    floats ? PackFloats(tile, source) : PackInt8(tile, source);
   };
   if (tiles <= 2) {  // Not worth waking the team.
     for (int64_t tile = 0; tile < tiles; ++tile) pack(tile);
@@ -95,24 +109,32 @@ void PackedRows::Pack(Team& team, int64_t rows, const Linear& linear,
   }
 }
 
-void PackedRows::PackFloats(int64_t tile, const std::function<void(int64_t, float*)>& make_row) {
+void PackedRows::PackFloats(int64_t tile, const RowSource& source) {
   const int64_t first = tile * kTileRows;
   const int64_t count = std::min(kTileRows, rows_ - first);
-  std::vector<float> numbers(static_cast<size_t>(kTileRows * inputs_));
-  for (int64_t row = 0; row < count; ++row) make_row(first + row, numbers.data() + row * inputs_);
+  thread_local AlignedArray<float> space;  // A row where it is made, and one of zeros.
+  space.Reserve((kTileRows + 1) * inputs_);
+  std::array<const float*, kTileRows> rows;
+  for (int64_t row = 0; row < kTileRows; ++row) {
+    float* own = space.data() + row * inputs_;
+    if (row < count) {
+      rows[static_cast<size_t>(row)] = source(first + row, own);
+    } else {
+      std::fill_n(own, inputs_, 0.0F);
+      rows[static_cast<size_t>(row)] = own;
+    }
+  }
   float* out = floats_.data() + tile * kTileRows * inputs_;
   for (int64_t k = 0; k < inputs_; ++k) {
-    for (int64_t row = 0; row < kTileRows; ++row) {
-      *out++ = numbers[static_cast<size_t>(row * inputs_ + k)];
-    }
+    for (const float* row : rows) *out++ = row[k];
   }
 }
 
 namespace {
 
-// Rounds kInt8Group numbers to 7 bits; returns their scale. With `rest`, leaves the rounding errors
-// in `numbers`.
-float Quantise(float* numbers, int64_t row, uint8_t* out, bool rest) {
+// Rounds kInt8Group numbers to 7 bits; returns their scale. With `rest`, stores the rounding errors
+// there.
+float Quantise(const float* numbers, int64_t row, uint8_t* out, float* rest) {
   const float largest = LargestOf({numbers, kInt8Group});
   const float scale = largest / kInt8Max;
   const float factor = largest > 0 ? kInt8Max / largest : 0;
@@ -125,25 +147,36 @@ float Quantise(float* numbers, int64_t row, uint8_t* out, bool rest) {
   for (size_t k = 0; k < kInt8Group; k += 4) {
     std::memcpy(out + Int8RowPlace(row, static_cast<int64_t>(k)), bytes.data() + k, 4);
   }
-  if (rest) {
-    for (size_t k = 0; k < kInt8Group; ++k) numbers[k] -= rounded[k] * scale;
+  if (rest != nullptr) {
+    for (size_t k = 0; k < kInt8Group; ++k) rest[k] = numbers[k] - rounded[k] * scale;
   }
   return scale;
 }
 
 }  // namespace
 
-void PackedRows::PackInt8(int64_t tile, const std::function<void(int64_t, float*)>& make_row) {
+void PackedRows::PackInt8(int64_t tile, const RowSource& source) {
   const int64_t first = tile * kInt8Rows;
   const int64_t count = std::min(kInt8Rows, rows_ - first);
-  std::vector<float> numbers(static_cast<size_t>(groups_ / planes_ * kInt8Group));
+  const int64_t groups = groups_ / planes_;
+  const int64_t whole = inputs_ / kInt8Group;  // Groups without padding.
+  thread_local AlignedArray<float> space;
+  space.Reserve(groups * kInt8Group);
+  std::array<float, kInt8Group> padded{};
+  std::array<float, kInt8Group> rest;
   uint8_t* out = numbers_.data() + tile * groups_ * kInt8RowGroupBytes;
   float* scales = scales_.data() + tile * groups_ * kInt8Rows;
   for (int64_t row = 0; row < count; ++row) {
-    make_row(first + row, numbers.data());
-    for (int64_t g = 0; g < groups_; ++g) {
-      scales[g * kInt8Rows + row] = Quantise(numbers.data() + g / planes_ * kInt8Group, row,
-                                             out + g * kInt8RowGroupBytes, planes_ > 1);
+    const float* numbers = source(first + row, space.data());
+    std::copy(numbers + whole * kInt8Group, numbers + inputs_, padded.data());
+    for (int64_t g = 0; g < groups; ++g) {
+      const float* from = g < whole ? numbers + g * kInt8Group : padded.data();
+      const int64_t at = g * planes_;
+      scales[at * kInt8Rows + row] =
+          Quantise(from, row, out + at * kInt8RowGroupBytes, planes_ > 1 ? rest.data() : nullptr);
+      if (planes_ == 1) continue;
+      scales[(at + 1) * kInt8Rows + row] =
+          Quantise(rest.data(), row, out + (at + 1) * kInt8RowGroupBytes, nullptr);
     }
   }
 }
@@ -227,8 +260,9 @@ void Linear::Run(Team& team, const PackedRows& x, const RowsOut& y) const {
   const int64_t row_blocks = DivideUp(x.rows_, kBlockRows);
   const int64_t panel_blocks = DivideUp(panels_, kBlockPanels);
   team.Run(row_blocks * panel_blocks, [&](int64_t i) {
-    const int64_t row = i / panel_blocks * kBlockRows;
-    const int64_t panel = i % panel_blocks * kBlockPanels;
+    // All rows with the same weights, one block after another.
+    const int64_t row = i % row_blocks * kBlockRows;
+    const int64_t panel = i / row_blocks * kBlockPanels;
     RunBlock(x,
              {.first_row = row,
               .rows = std::min(kBlockRows, x.rows_ - row),
@@ -315,55 +349,101 @@ void Linear::MultiplyFewFloats(const PackedRows& x, const Block& block, float* c
   FewRows<2, 2>(a, b + 2 * panel, panel, inputs_, c + 2 * kBlockRows * kTileColumns);
 }
 
-// Slices of groups, so that those of all panels stay in L1 while rows pass.
+// Some rows at a time, and slices of groups: the sums and the weights of a slice stay in L1 while
+// rows pass.
 void Linear::MultiplyInt8(const PackedRows& x, const Block& block, float* c) const {
-  static_assert(kBlockPanels <= kInt8MaxPanels);
-  const int64_t panel_bytes = groups_ * kInt8ColumnGroupBytes;
-  for (int64_t g = 0; g < groups_; g += kInt8Slice) {
-    const int64_t first = block.first_panel * groups_ + g;
-    const int64_t slice = std::min(kInt8Slice, groups_ - g);
-    const Int8Panel b = {.numbers = numbers_.data() + first * kInt8ColumnGroupBytes,
-                         .scales = scales_.data() + first * kInt8Columns,
-                         .zeros = zeros_.data() + first * kInt8Columns};
-    for (int64_t row = 0; row < block.rows; row += kInt8Rows) {
-      for (int64_t p = 0; p < block.panels; ++p) {
-        Prefetch(b.numbers + p * panel_bytes + slice * kInt8ColumnGroupBytes,
-                 slice * kInt8ColumnGroupBytes, block.rows, row, kInt8Rows);
-      }
-      const int64_t tile_groups = (block.first_row + row) / kInt8Rows * x.groups_ + g * x.planes_;
-      Int8GemmTile({.a = {.numbers = x.numbers_.data() + tile_groups * kInt8RowGroupBytes,
-                          .scales = x.scales_.data() + tile_groups * kInt8Rows},
-                    .b = b,
-                    .rows = std::min(kInt8Rows, block.rows - row),
-                    .groups = slice,
-                    .planes = planes_,
-                    .panels = block.panels,
-                    .panel_groups = groups_,
-                    .c = c + row * kInt8Columns,
-                    .c_panel = kBlockRows * kInt8Columns,
-                    .add = g > 0});
+  for (int64_t row = 0; row < block.rows; row += kInt8SliceRows) {
+    Block part = block;
+    part.first_row += row;
+    part.rows = std::min(kInt8SliceRows, block.rows - row);
+    for (int64_t g = 0; g < groups_; g += kInt8Slice) {
+      MultiplyInt8Slice(x, part, g, c + row * kInt8Columns);
     }
   }
 }
 
-// One row of a panel, from `c` to `to`; `width` columns of it exist.
-void Linear::WriteRow(const float* c, int64_t panel, int64_t width, Finish finish,
-                      float* to) const {
-  const bool whole = width == columns_;
-  std::array<float, kMaxColumns> line;
-  for (int64_t i = 0; i < columns_; i += kLanes) {
-    Lanes value = Load(c + i);
-    if (bias_.size() > 0) value += Load(bias_.data() + panel * columns_ + i);
-    if (finish == Finish::kSwiGlu) {
-      value = value * Sigmoid(value) * Load(c + kBlockRows * columns_ + i);
+void Linear::MultiplyInt8Slice(const PackedRows& x, const Block& block, int64_t group,
+                               float* c) const {
+  static_assert(kBlockPanels <= kInt8MaxPanels);
+  const int64_t panel_bytes = groups_ * kInt8ColumnGroupBytes;
+  const int64_t first = block.first_panel * groups_ + group;
+  const int64_t slice = std::min(kInt8Slice, groups_ - group);
+  const Int8Panel b = {.numbers = numbers_.data() + first * kInt8ColumnGroupBytes,
+                       .scales = scales_.data() + first * kInt8Columns,
+                       .zeros = zeros_.data() + first * kInt8Columns};
+  for (int64_t row = 0; row < block.rows; row += kInt8Rows) {
+    for (int64_t p = 0; p < block.panels; ++p) {
+      Prefetch(b.numbers + p * panel_bytes + slice * kInt8ColumnGroupBytes,
+               slice * kInt8ColumnGroupBytes, block.rows, row, kInt8Rows);
     }
-    if (whole && finish == Finish::kAdd) value += Load(to + i);
-    Store(whole ? to + i : line.data() + i, value);
+    const int64_t tile_groups = (block.first_row + row) / kInt8Rows * x.groups_ + group * x.planes_;
+    Int8GemmTile({.a = {.numbers = x.numbers_.data() + tile_groups * kInt8RowGroupBytes,
+                        .scales = x.scales_.data() + tile_groups * kInt8Rows},
+                  .b = b,
+                  .rows = std::min(kInt8Rows, block.rows - row),
+                  .groups = slice,
+                  .planes = planes_,
+                  .panels = block.panels,
+                  .panel_groups = groups_,
+                  .c = c + row * kInt8Columns,
+                  .c_panel = kBlockRows * kInt8Columns,
+                  .add = group > 0});
   }
-  if (whole) return;
-  for (int64_t i = 0; i < width; ++i) {
-    to[i] = finish == Finish::kAdd ? to[i] + line[static_cast<size_t>(i)]
-                                   : line[static_cast<size_t>(i)];
+}
+
+namespace {
+
+// What `finish` makes of a sum; `up` is the same column of the next panel, `old` what y has.
+template <Finish kFinish>
+inline Lanes Finished(Lanes sum, const float* up, const float* old) {
+  if constexpr (kFinish == Finish::kSwiGlu) return sum * Sigmoid(sum) * Load(up);
+  if constexpr (kFinish == Finish::kAdd) return sum + Load(old);
+  return sum;
+}
+
+// kColumns sums of each row, from `c` to `to`, whose rows are `row` apart.
+template <Finish kFinish, int64_t kColumns>
+void WriteColumns(const float* c, const float* bias, int64_t rows, float* to, int64_t row) {
+  for (int64_t i = 0; i < rows; ++i, c += kColumns, to += row) {
+    for (int64_t j = 0; j < kColumns; j += kLanes) {
+      Lanes sum = Load(c + j);
+      if (bias != nullptr) sum += Load(bias + j);
+      Store(to + j, Finished<kFinish>(sum, c + kBlockRows * kColumns + j, to + j));
+    }
+  }
+}
+
+template <Finish kFinish>
+void WritePanel(const float* c, const float* bias, int64_t rows, Precision precision, float* to,
+                int64_t row) {
+  precision == Precision::kF32 ? WriteColumns<kFinish, kTileColumns>(c, bias, rows, to, row)
+                               : WriteColumns<kFinish, kInt8Columns>(c, bias, rows, to, row);
+}
+
+}  // namespace
+
+// The sums of one panel, (block.rows, columns), of which the first `width` columns exist.
+void Linear::WriteSums(const float* c, int64_t panel, int64_t width, int64_t rows,
+                       const RowsOut& y) const {
+  const float* bias = bias_.size() > 0 ? bias_.data() + panel * columns_ : nullptr;
+  if (width == columns_) {
+    switch (y.finish) {
+      case Finish::kStore:
+        return WritePanel<Finish::kStore>(c, bias, rows, precision_, y.to, y.row);
+      case Finish::kAdd:
+        return WritePanel<Finish::kAdd>(c, bias, rows, precision_, y.to, y.row);
+      case Finish::kSwiGlu:
+        return WritePanel<Finish::kSwiGlu>(c, bias, rows, precision_, y.to, y.row);
+    }
+  }
+  // The last panel by way of a whole one.
+  std::array<float, kMaxColumns> line;
+  for (int64_t row = 0; row < rows; ++row) {
+    float* to = y.to + row * y.row;
+    std::copy_n(to, width, line.data());
+    WriteSums(c + row * columns_, panel, columns_, 1,
+              {.to = line.data(), .row = columns_, .finish = y.finish});
+    std::copy_n(line.data(), width, to);
   }
 }
 
@@ -373,11 +453,9 @@ void Linear::Write(const Block& block, const float* c, const RowsOut& y) const {
   for (int64_t p = 0; p < block.panels; p += swiglu ? 2 : 1) {
     const int64_t panel = block.first_panel + p;
     const int64_t column = (swiglu ? panel / 2 : panel) * columns_;
-    const int64_t width = std::min(columns_, outputs - column);
-    for (int64_t row = 0; row < block.rows; ++row) {
-      WriteRow(c + (p * kBlockRows + row) * columns_, panel, width, y.finish,
-               y.to + (block.first_row + row) * y.row + column);
-    }
+    WriteSums(c + p * kBlockRows * columns_, panel, std::min(columns_, outputs - column),
+              block.rows,
+              {.to = y.to + block.first_row * y.row + column, .row = y.row, .finish = y.finish});
   }
 }
 

@@ -50,13 +50,18 @@ class PackedRows {
   // `make_row` writes the K numbers of a row; it is called from the team's threads.
   void Pack(Team& team, int64_t rows, const Linear& linear,
             const std::function<void(int64_t row, float* out)>& make_row);
+  // The same for rows that lie in memory, x_row apart.
+  void Pack(Team& team, int64_t rows, const Linear& linear, const float* x, int64_t x_row);
 
   int64_t rows() const { return rows_; }
 
  private:
   friend class Linear;
-  void PackFloats(int64_t tile, const std::function<void(int64_t, float*)>& make_row);
-  void PackInt8(int64_t tile, const std::function<void(int64_t, float*)>& make_row);
+  // Where a row's numbers are: made in `space`, or elsewhere.
+  using RowSource = std::function<const float*(int64_t row, float* space)>;
+  void PackTiles(Team& team, int64_t rows, const Linear& linear, const RowSource& source);
+  void PackFloats(int64_t tile, const RowSource& source);
+  void PackInt8(int64_t tile, const RowSource& source);
 
   int64_t rows_ = 0;
   int64_t inputs_ = 0;
@@ -89,8 +94,10 @@ class Linear {
   void MultiplyFloats(const PackedRows& x, const Block& block, float* c) const;
   void MultiplyFewFloats(const PackedRows& x, const Block& block, float* c) const;
   void MultiplyInt8(const PackedRows& x, const Block& block, float* c) const;
+  void MultiplyInt8Slice(const PackedRows& x, const Block& block, int64_t group, float* c) const;
   void Write(const Block& block, const float* c, const RowsOut& y) const;
-  void WriteRow(const float* c, int64_t panel, int64_t width, Finish finish, float* to) const;
+  void WriteSums(const float* c, int64_t panel, int64_t width, int64_t rows,
+                 const RowsOut& y) const;
 
   Precision precision_ = Precision::kF32;
   int64_t inputs_ = 0;

@@ -12,6 +12,8 @@ namespace {
 
 // Rows whose scores are in memory at a time: a multiple of kTileRows.
 constexpr int64_t kChunkRows = 24;
+// Values that stay in L1 while a chunk's rows pass.
+constexpr int64_t kValueRows = 96;
 
 // softmax(scale * scores) over the first `seen` scores, in place; the others, which may hold
 // anything, become 0. `size` is a multiple of kLanes.
@@ -107,9 +109,9 @@ void Attention::Run(Team& team, const AttentionQueries& asked) const {
 void Attention::RunChunk(const AttentionQueries& asked, const Chunk& chunk, int64_t head) const {
   const int64_t keys = RoundUp(chunk.seen, kTileColumns);
   thread_local AlignedArray<float> scratch;
-  scratch.Reserve(kChunkRows * keys + kTileRows * kTileColumns);
-  float* scores = scratch.data();            // (kChunkRows, keys)
-  float* tile = scores + kChunkRows * keys;  // (kTileRows, kTileColumns)
+  scratch.Reserve(kChunkRows * (keys + kTileColumns));
+  float* scores = scratch.data();             // (kChunkRows, keys)
+  float* mixed = scores + kChunkRows * keys;  // (kChunkRows, kTileColumns)
   const auto place_of = [&](int64_t row) -> const Place& {
     return places_[static_cast<size_t>(asked.rows[static_cast<size_t>(chunk.first + row)])];
   };
@@ -139,18 +141,20 @@ void Attention::RunChunk(const AttentionQueries& asked, const Chunk& chunk, int6
   float* out = asked.out + chunk.first * heads_ * head_width_ + head * head_width_;
   for (int64_t e = 0; e < head_width_; e += kTileColumns) {
     const int64_t width = std::min(kTileColumns, head_width_ - e);
-    for (int64_t row = 0; row < chunk.count; row += kTileRows) {
-      const int64_t rows = std::min(kTileRows, chunk.count - row);
-      GemmTile({.a = {.data = scores + row * keys, .row = keys},
-                .b = values + e,
-                .b_row = padded,
-                .c = tile,
-                .c_row = kTileColumns,
-                .rows = rows,
-                .depth = chunk.seen});
-      for (int64_t i = 0; i < rows; ++i) {
-        std::copy_n(tile + i * kTileColumns, width, out + (row + i) * heads_ * head_width_ + e);
+    for (int64_t k = 0; k < chunk.seen; k += kValueRows) {
+      for (int64_t row = 0; row < chunk.count; row += kTileRows) {
+        GemmTile({.a = {.data = scores + row * keys + k, .row = keys},
+                  .b = values + k * padded + e,
+                  .b_row = padded,
+                  .c = mixed + row * kTileColumns,
+                  .c_row = kTileColumns,
+                  .rows = std::min(kTileRows, chunk.count - row),
+                  .depth = std::min(kValueRows, chunk.seen - k),
+                  .add = k > 0});
       }
+    }
+    for (int64_t row = 0; row < chunk.count; ++row) {
+      std::copy_n(mixed + row * kTileColumns, width, out + row * heads_ * head_width_ + e);
     }
   }
 }

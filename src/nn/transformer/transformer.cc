@@ -161,9 +161,7 @@ void Transformer::Attend(Team& team, int64_t index, Rows& rows) {
                        .queries = qkv_.data(),
                        .stride = 3 * width,
                        .out = mixed_.data()});
-  packed_.Pack(
-      team, static_cast<int64_t>(rows.active.size()), layer.output,
-      [&](int64_t row, float* out) { std::copy_n(mixed_.data() + row * width, width, out); });
+  packed_.Pack(team, static_cast<int64_t>(rows.active.size()), layer.output, mixed_.data(), width);
   layer.output.Run(team, packed_, {.to = rows.x, .row = width, .finish = Finish::kAdd});
 }
 
@@ -177,9 +175,7 @@ void Transformer::FeedForward(Team& team, const Layer& layer, Rows& rows) {
   layer.gate_up.Run(team, packed_,
                     {.to = hidden_.data(), .row = padded, .finish = Finish::kSwiGlu});
   if (rows.stop.stop_requested()) return;
-  packed_.Pack(team, count, layer.down, [&](int64_t row, float* out) {
-    std::copy_n(hidden_.data() + row * padded, sizes_.hidden, out);
-  });
+  packed_.Pack(team, count, layer.down, hidden_.data(), padded);
   layer.down.Run(team, packed_, {.to = rows.x, .row = width, .finish = Finish::kAdd});
 }
 

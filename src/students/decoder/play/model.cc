@@ -164,9 +164,7 @@ const float* Model::Read(std::span<const Reading> readings, const std::stop_toke
 
 void Model::Apply(const Linear& head, const float* hidden, int64_t rows, std::vector<float>& out) {
   out.resize(static_cast<size_t>(rows * head.outputs()));
-  packed_.Pack(team_, rows, head, [&](int64_t row, float* to) {
-    std::copy_n(hidden + row * head.inputs(), head.inputs(), to);
-  });
+  packed_.Pack(team_, rows, head, hidden, head.inputs());
   head.Run(team_, packed_, {.to = out.data(), .row = head.outputs()});
 }
 
