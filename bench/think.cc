@@ -2,12 +2,14 @@
 //
 // The network has the real size and random weights; it writes a fixed thought of 3 variations of 5
 // moves, so that weights do not matter. The plain way is measured on passes of a few lengths and
-// added up over all tokens.
+// added up over all tokens. Eight thoughts at once are compared with the same eight in turn.
 #include <fmt/format.h>
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,20 +43,34 @@ constexpr uint64_t kSeed = 7;
 
 // The real network, with room for the whole thought.
 NetConfig RealSize() { return {.max_seq_len = 1280}; }
+// One that two cores can train.
+NetConfig SmallSize() {
+  return {.embed_dim = 256, .num_heads = 8, .num_layers = 6, .max_seq_len = 1280, .d_ff = 384};
+}
 
 void AddBoard(const chess::Board& board, std::vector<TokenId>& tokens) {
   const auto ids = decoder::BoardTokensOf(board);
   tokens.insert(tokens.end(), ids.begin(), ids.end());
 }
 
-// A legal thought from the starting position.
-std::vector<TokenId> Script(int variations, int depth) {
-  Rng rng({.seed = kSeed});
+struct ScriptOptions {
+  int variations = 0;
+  int depth = 0;
+  chess::Board root = {};
+  uint64_t seed = kSeed;
+  // Every board has a wrong square, as networks that are not fully trained write them: drafts fail.
+  bool wrong_boards = false;
+};
+
+// A thought of legal moves.
+std::vector<TokenId> Script(const ScriptOptions& options) {
+  const auto& [variations, depth, root, seed, wrong_boards] = options;
+  Rng rng({.seed = seed});
   std::vector<TokenId> tokens;
-  AddBoard(chess::Board(), tokens);
+  AddBoard(root, tokens);
   tokens.push_back(decoder::kStartThink);
   for (int i = 0; i < variations; ++i) {
-    chess::Board board;
+    chess::Board board = root;
     for (int ply = 0; ply < depth; ++ply) {
       const chess::MoveList moves = chess::LegalMoves(board);
       const chess::Move move = moves[rng.Below(moves.size())];
@@ -62,6 +78,10 @@ std::vector<TokenId> Script(int variations, int depth) {
                                    TokenId{decoder::kDValue}});
       board = board.After(move);
       AddBoard(board, tokens);
+      if (wrong_boards) {
+        TokenId& square = tokens[tokens.size() - kBoardTokens + 1 + rng.Below(64)];
+        square = square == decoder::kEmpty ? decoder::kWhitePawn : decoder::kEmpty;
+      }
     }
     tokens.push_back(decoder::kEndVar);
   }
@@ -238,6 +258,97 @@ void MeasureThoughts(Bench& bench, const std::vector<TokenId>& script, Player& f
                 .signature = SignatureOf(thought.tokens)});
 }
 
+// Eight positions some moves from the start, each with its own script.
+std::vector<decoder::ThinkTask> Tasks(ScriptOptions options) {
+  std::vector<decoder::ThinkTask> tasks;
+  Rng rng({.seed = kSeed, .sample = 1});
+  for (uint64_t i = 0; i < 8; ++i) {
+    chess::Board board;
+    for (uint64_t ply = 0; ply < 2 * i; ++ply) {
+      const chess::MoveList moves = chess::LegalMoves(board);
+      board = board.After(moves[rng.Below(moves.size())]);
+    }
+    options.root = board;
+    options.seed = kSeed + i;
+    tasks.push_back({.root = board, .options = {.script = Script(options)}});
+  }
+  return tasks;
+}
+
+struct Written {
+  double tokens = 0;
+  double seconds = 0;
+  uint64_t signature = 0;
+};
+
+void AddTo(Signature& signature, Written& written, const Thought& thought) {
+  written.tokens += thought.stats.written_tokens;
+  for (TokenId token : thought.tokens) signature.Add(token);
+  for (const auto& entry : thought.wl_entries) signature.Add(std::bit_cast<uint32_t>(entry.value));
+}
+
+Written InTurn(Player& player, const std::vector<decoder::ThinkTask>& tasks) {
+  Written written;
+  Signature signature;
+  written.seconds = SecondsOf([&] {
+    for (const auto& task : tasks) {
+      AddTo(signature, written, player.Think(task.root, task.options));
+    }
+  });
+  written.signature = signature.value();
+  return written;
+}
+
+Written AtOnce(Player& player, const std::vector<decoder::ThinkTask>& tasks) {
+  Written written;
+  std::vector<Thought> thoughts(tasks.size());
+  written.seconds = SecondsOf([&] {
+    size_t next = 0;
+    player.ThinkEach(
+        [&] { return next < tasks.size() ? std::optional(tasks[next++]) : std::nullopt; },
+        [&](size_t number, Thought thought) { thoughts[number] = std::move(thought); });
+  });
+  Signature signature;
+  for (const Thought& thought : thoughts) AddTo(signature, written, thought);
+  written.signature = signature.value();
+  return written;
+}
+
+void MeasureAtOnce(Bench& bench, const std::string& name, Player& player,
+                   const ScriptOptions& options) {
+  const std::vector<decoder::ThinkTask> tasks = Tasks(options);
+  std::vector<double> in_turn;
+  std::vector<double> at_once;
+  Written both;
+  for (int round = 0; round < (bench.quick() ? 1 : 3); ++round) {
+    const Written one = InTurn(player, tasks);
+    both = AtOnce(player, tasks);
+    in_turn.push_back(one.tokens / one.seconds);
+    at_once.push_back(both.tokens / both.seconds);
+    if (one.signature != both.signature) bench.Fail(name + ": other answers than one at a time");
+  }
+  bench.Report({.name = "8 thoughts at once, " + name,
+                .value = Median(at_once),
+                .unit = "tokens/s",
+                .yardstick = Median(in_turn),
+                .yardstick_name = "in turn",
+                .signature = both.signature});
+}
+
+// Where all drafts hold, and where each board has a wrong square; a small network too.
+void MeasureManyThoughts(Bench& bench, Player& f32, Player& int8) {
+  const int variations = bench.quick() ? 1 : kVariations;
+  const ScriptOptions held = {.variations = variations, .depth = 3};
+  const ScriptOptions wrong = {.variations = variations, .depth = 3, .wrong_boards = true};
+  MeasureAtOnce(bench, "f32", f32, held);
+  MeasureAtOnce(bench, "int8", int8, held);
+  MeasureAtOnce(bench, "f32, wrong boards", f32, wrong);
+  MeasureAtOnce(bench, "int8, wrong boards", int8, wrong);
+  const auto small = Player::Random(SmallSize(), kSeed);
+  MeasureAtOnce(bench, "width 256", *small, held);
+  MeasureAtOnce(bench, "width 256, wrong boards", *small, wrong);
+}
+
 // Peak and passes in turns: what disturbs one disturbs the other.
 void MeasureBlocks(Bench& bench, Model& f32, Model& int8, const std::vector<TokenId>& script) {
   BoardPass f32_pass(f32, script);
@@ -293,7 +404,8 @@ int Run(int argc, char** argv) {
   Bench bench("think", argc, argv);
   const int threads = HardwareThreads();
   learn::SetThreads(threads);
-  const std::vector<TokenId> script = bench.quick() ? Script(1, 3) : Script(kVariations, kDepth);
+  const std::vector<TokenId> script =
+      Script({.variations = bench.quick() ? 1 : kVariations, .depth = bench.quick() ? 3 : kDepth});
   auto f32_model = MakeModel(nn::Precision::kF32);
   auto int8_model = MakeModel(nn::Precision::kInt8);
   bench.Say(fmt::format("{} threads; weights: f32 {} MB, int8 {} MB", threads,
@@ -305,6 +417,7 @@ int Run(int argc, char** argv) {
   const PlainCost plain(net, script, bench.quick() ? 1 : 3);
   MeasureThoughts(bench, script, f32, int8, plain);
   MeasurePredict(bench, f32, int8, net, script);
+  MeasureManyThoughts(bench, f32, int8);
   return bench.Finish();
 }
 

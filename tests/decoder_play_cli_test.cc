@@ -185,6 +185,32 @@ TEST(DecoderPlayCliTest, ThinkManyWithSeedsLikeOneByOne) {
   }
 }
 
+TEST(DecoderPlayCliTest, ThinkManyAnswersInOrderAndContinuesBehindWhatIsSkipped) {
+  // More than share passes, of different lengths, with lines that are no positions between them.
+  std::string fens;
+  for (int i = 0; i < 11; ++i) {
+    if (i % 4 == 1) fens += "nonsense\n\n";
+    fens += i % 3 == 0 ? "7k/6pp/8/8/8/8/8/R3K3 w Q - 0 1\n" : std::string(chess::kStartFen) + "\n";
+  }
+  const std::vector<std::string> words = {"--fens", "-",      "--thinking-temperature",
+                                          "1",      "--seed", "3"};
+  const Ran ran = Decoder("think", words, fens);
+  EXPECT_EQ(ran.code, 1);  // For the lines that are no positions.
+  const std::vector<json> all = Lines(ran.out);
+  ASSERT_EQ(all.size(), 14);
+  EXPECT_TRUE(all[1].contains("error"));
+  EXPECT_EQ(all[0]["fen"], "7k/6pp/8/8/8/8/8/R3K3 w Q - 0 1");
+  EXPECT_EQ(all[2]["fen"], chess::kStartFen);
+  std::vector<std::string> again = words;
+  again.insert(again.end(), {"--skip", "6"});
+  const std::vector<json> rest = Lines(Decoder("think", again, fens).out);
+  ASSERT_EQ(rest.size(), 8);
+  for (size_t i = 0; i < rest.size(); ++i) {
+    EXPECT_EQ(rest[i].value("token_ids", json()), all[i + 6].value("token_ids", json())) << i;
+    EXPECT_EQ(rest[i]["fen"], all[i + 6]["fen"]) << i;
+  }
+}
+
 TEST(DecoderPlayCliTest, BareWeightsNeedTheNumberOfHeads) {
   const testing::TempFolder folder;
   const std::string kibitz = testing::ProgramPath("kibitz");

@@ -163,10 +163,11 @@ int Run(const DecoderPredictOptions& options, const Context& context) {
   const StopOnInterrupt interrupt;
   decoder::PredictOptions predict = PredictOptionsOf(options, interrupt);
   if (!options.position.fens.empty()) {
-    return AnswerInBatches(options.position, 64, [&](std::span<const Board> boards) {
+    const uint64_t seed = predict.seed;
+    return AnswerInBatches(options.position, 64, [&](std::span<const Board> boards, size_t first) {
+      predict.seed = seed + first;
       const auto predictions = player->PredictAll(boards, predict);
       ThrowIfInterrupted();
-      predict.seed += boards.size();
       std::vector<Json> answers;
       answers.reserve(boards.size());
       for (size_t i = 0; i < boards.size(); ++i) {

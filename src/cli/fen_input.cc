@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <deque>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -42,6 +43,9 @@ Fields FieldsOf(FenInput& input) {
   fields.Add("fens", input.fens,
              "many positions: a file with one FEN or EPD a line, - for standard input",
              {.metavar = "FILE"});
+  fields.Add("skip", input.skip,
+             "with --fens: skip so many positions, to continue a run that was stopped",
+             {.min = 0, .metavar = "N"});
   if (!input.for_decoder) {
     fields.Add("chess960", input.chess960,
                "read castling rights as Chess960 (X-FEN, Shredder-FEN)");
@@ -82,89 +86,129 @@ std::vector<chess::Move> MovesOf(chess::Board board, const std::string& moves) {
 
 int AnswerEach(const FenInput& input,
                const std::function<nlohmann::ordered_json(const chess::Board&)>& answer) {
-  return AnswerInBatches(input, 1, [&](std::span<const chess::Board> boards) {
+  return AnswerInBatches(input, 1, [&](std::span<const chess::Board> boards, size_t) {
     return std::vector<nlohmann::ordered_json>{answer(boards.front())};
   });
 }
 
 namespace {
 
-// Lines of --fens, each a board or the reason it is not one, answered together and printed in
-// order.
+// The lines of --fens, read one by one and printed in order when they are answered.
 class Lines {
  public:
-  Lines(const FenInput& input, const BatchAnswer& answer)
-      : reading_(ReadingOf(input)), answer_(answer) {}
+  explicit Lines(const FenInput& input)
+      : reading_(ReadingOf(input)),
+        skip_(input.skip),
+        // On a terminal the answers themselves show the progress.
+        progress_("positions", 0,
+                  {.mode = isatty(STDOUT_FILENO) != 0 ? Progress::Options::Mode::kSilent
+                                                      : Progress::Options::Mode::kAuto,
+                   .start = static_cast<uint64_t>(input.skip)}) {
+    if (!input.fen.empty()) throw Error::Usage("--fen and --fens exclude each other");
+    if (input.fens == "-") return;
+    file_.open(input.fens);
+    if (!file_) throw Error::System("cannot read " + input.fens);
+    in_ = &file_;
+  }
 
-  size_t size() const { return boards_.size(); }
   bool failed() const { return failed_; }
 
-  void Add(std::string_view text) {
-    auto board = chess::ParseFen(text, reading_);
-    lines_.push_back({.text = std::string(text), .error = board ? "" : board.reason()});
-    if (board) boards_.push_back(*board);
-  }
-  void Answer() {
-    std::vector<nlohmann::ordered_json> answers;
-    std::string trouble;
-    try {
-      if (!boards_.empty()) answers = answer_(boards_);
-    } catch (const Error& error) {
-      if (error.kind() != Error::Kind::kFailed) throw;
-      trouble = error.message();
-    }
-    size_t next = 0;
-    for (const Line& line : lines_) {
-      const std::string& error = line.error.empty() ? trouble : line.error;
-      failed_ = failed_ || !error.empty();
-      if (error.empty()) {
-        PrintJson(answers.at(next++));
-      } else {
-        PrintJson({{"fen", line.text}, {"error", error}});
+  // The next line that is a position. Lines that are none are answered here.
+  std::optional<NumberedBoard> Next() {
+    std::string line;
+    while (std::getline(*in_, line)) {
+      ThrowIfInterrupted();
+      const std::string_view text = Trim(line);
+      if (text.empty()) continue;
+      const auto board = chess::ParseFen(text, reading_);
+      const size_t number = positions_;
+      positions_ += board ? 1 : 0;
+      if (skip_ > 0) {
+        --skip_;
+        continue;
       }
+      waiting_.push_back({.text = std::string(text), .number = number});
+      if (board) return NumberedBoard{.number = number, .board = *board};
+      Fail(waiting_.back(), board.reason());
+      PrintReady();
     }
-    lines_.clear();
-    boards_.clear();
+    ThrowIfInterrupted();  // Ctrl-C ends a read that waits for input.
+    return std::nullopt;
+  }
+  void Answer(size_t number, const nlohmann::ordered_json& answer) {
+    Find(number).answer = answer;
+    PrintReady();
+  }
+  void Fail(size_t number, const std::string& reason) {
+    Fail(Find(number), reason);
+    PrintReady();
   }
 
  private:
   struct Line {
     std::string text;
-    std::string error;
+    size_t number = 0;  // A position's; the next position's where the line is none.
+    std::optional<nlohmann::ordered_json> answer = {};
   };
+
+  Line& Find(size_t number) {
+    return *std::ranges::find_if(
+        waiting_, [&](const Line& line) { return line.number == number && !line.answer; });
+  }
+  void Fail(Line& line, const std::string& reason) {
+    line.answer = {{"fen", line.text}, {"error", reason}};
+    failed_ = true;
+  }
+  void PrintReady() {
+    while (!waiting_.empty() && waiting_.front().answer) {
+      PrintJson(*waiting_.front().answer);
+      waiting_.pop_front();
+      progress_.Add(1);
+    }
+  }
+
   chess::FenReading reading_;
-  const BatchAnswer& answer_;
-  std::vector<Line> lines_;
-  std::vector<chess::Board> boards_;
+  std::ifstream file_;
+  std::istream* in_ = &std::cin;
+  std::deque<Line> waiting_;  // In order; the first is not answered yet.
+  size_t positions_ = 0;      // Read so far, those skipped included.
+  int64_t skip_;
   bool failed_ = false;
+  Progress progress_;
 };
 
 }  // namespace
 
+int AnswerInAnyOrder(const FenInput& input,
+                     const std::function<void(const NextBoard&, const Answered&)>& answer_all) {
+  Lines lines(input);
+  answer_all(
+      [&] { return lines.Next(); },
+      [&](size_t number, const nlohmann::ordered_json& answer) { lines.Answer(number, answer); });
+  ThrowIfInterrupted();
+  return lines.failed() ? 1 : 0;
+}
+
 int AnswerInBatches(const FenInput& input, size_t batch, const BatchAnswer& answer) {
-  if (!input.fen.empty()) throw Error::Usage("--fen and --fens exclude each other");
-  std::ifstream file;
-  if (input.fens != "-") {
-    file.open(input.fens);
-    if (!file) throw Error::System("cannot read " + input.fens);
+  Lines lines(input);
+  std::vector<chess::Board> boards;
+  size_t first = 0;
+  const auto answer_batch = [&] {
+    try {
+      const std::vector<nlohmann::ordered_json> answers = answer(boards, first);
+      for (size_t i = 0; i < boards.size(); ++i) lines.Answer(first + i, answers.at(i));
+    } catch (const Error& error) {
+      if (error.kind() != Error::Kind::kFailed) throw;
+      for (size_t i = 0; i < boards.size(); ++i) lines.Fail(first + i, error.message());
+    }
+    boards.clear();
+  };
+  while (const auto next = lines.Next()) {
+    if (boards.empty()) first = next->number;
+    boards.push_back(next->board);
+    if (boards.size() == batch) answer_batch();
   }
-  std::istream& in = input.fens == "-" ? std::cin : file;
-  Lines lines(input, answer);
-  // On a terminal the answers themselves show the progress.
-  Progress::Options shown;
-  if (isatty(STDOUT_FILENO) != 0) shown.mode = Progress::Options::Mode::kSilent;
-  Progress progress("positions", 0, std::move(shown));
-  std::string line;
-  while (std::getline(in, line)) {
-    ThrowIfInterrupted();
-    const std::string_view text = Trim(line);
-    if (text.empty()) continue;
-    lines.Add(text);
-    progress.Add(1);
-    if (lines.size() == batch || (batch == 1 && lines.size() == 0)) lines.Answer();
-  }
-  ThrowIfInterrupted();  // Ctrl-C ends a read that waits for input.
-  lines.Answer();
+  if (!boards.empty()) answer_batch();
   return lines.failed() ? 1 : 0;
 }
 

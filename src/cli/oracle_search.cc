@@ -161,7 +161,7 @@ std::shared_ptr<oracles::Evaluator> OpenEvaluator(const OracleSearchOptions& opt
 
 int SearchFens(oracles::Evaluator& evaluator, const OracleSearchOptions& options,
                const oracles::TreeOptions& tree, const StopOnInterrupt& interrupt) {
-  return AnswerInBatches(options.position, 64, [&](std::span<const Board> boards) {
+  return AnswerInBatches(options.position, 64, [&](std::span<const Board> boards, size_t) {
     std::vector<oracles::GameSoFar> games;
     for (const Board& board : boards) games.push_back({.start = board});
     const auto reports =

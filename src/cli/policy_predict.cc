@@ -75,7 +75,7 @@ void Print(const Board& board, const Prediction& prediction, const PolicyPredict
 int Run(const PolicyPredictOptions& options, const Context& context) {
   policy::Player player(options.network);
   if (!options.position.fens.empty()) {
-    return AnswerInBatches(options.position, kBatch, [&](std::span<const Board> boards) {
+    return AnswerInBatches(options.position, kBatch, [&](std::span<const Board> boards, size_t) {
       const std::vector<Prediction> predictions = player.PredictAll(boards);
       std::vector<Json> answers;
       for (size_t i = 0; i < boards.size(); ++i) {

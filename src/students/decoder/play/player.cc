@@ -177,50 +177,86 @@ Thought Player::Think(const chess::Board& root, const ThinkOptions& options,
   return thought;
 }
 
-std::vector<Thought> Player::ThinkAll(std::span<const chess::Board> roots,
-                                      const ThinkOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  const ThoughtListener silent;
-  std::vector<std::unique_ptr<ThoughtProcess>> active;
-  std::vector<size_t> numbers;  // Of the active ones among the roots.
-  std::vector<Thought> thoughts(roots.size());
-  size_t next = 0;
-  while (next < roots.size() || !active.empty()) {
-    while (active.size() < kThoughtsAtOnce && next < roots.size()) {
-      ThinkOptions own = options;
-      own.seed += next;
-      active.push_back(std::make_unique<ThoughtProcess>(*model_, roots[next], own, silent));
-      numbers.push_back(next++);
-    }
-    std::vector<Reading> readings;
-    std::vector<size_t> wanted;  // Hidden states for each.
-    for (const auto& process : active) {
-      size_t count = 0;
-      for (Reading& reading : process->Next()) {
-        count += reading.wanted.size();
-        readings.push_back(std::move(reading));
-      }
-      wanted.push_back(count);
-    }
-    const float* found = model_->Read(readings, options.stop);
-    if (found == nullptr) {
-      for (const auto& process : active) process->Cancel();
-      next = roots.size();
-    } else {
-      // The heads' own products use other memory than the hidden states.
-      for (size_t i = 0; i < active.size(); ++i) {
-        active[i]->Take(found);
-        found += wanted[i] * static_cast<size_t>(config().embed_dim);
-      }
-    }
-    for (size_t i = active.size(); i-- > 0;) {
-      if (!active[i]->done()) continue;
-      thoughts[numbers[i]] = active[i]->Finish();
-      thoughts[numbers[i]].stats.seconds = SecondsSince(start);
-      active.erase(active.begin() + static_cast<std::ptrdiff_t>(i));
-      numbers.erase(numbers.begin() + static_cast<std::ptrdiff_t>(i));
+namespace {
+
+// A thought among those that share passes.
+struct ActiveThought {
+  size_t number = 0;
+  std::chrono::steady_clock::time_point start;
+  std::unique_ptr<ThoughtProcess> process;
+  size_t wanted = 0;  // Hidden states of the pass under way.
+  double first_seconds = 0;
+};
+
+// One pass for all of them; false when stopped.
+bool ReadTogether(Model& model, std::span<ActiveThought> active, const std::stop_token& stop) {
+  std::vector<Reading> readings;
+  for (ActiveThought& thought : active) {
+    thought.wanted = 0;
+    for (Reading& reading : thought.process->Next()) {
+      thought.wanted += reading.wanted.size();
+      readings.push_back(std::move(reading));
     }
   }
+  const float* hidden = model.Read(readings, stop);
+  if (hidden == nullptr) return false;
+  // The heads' own products use other memory than the hidden states.
+  for (ActiveThought& thought : active) {
+    thought.process->Take(hidden);
+    hidden += thought.wanted * static_cast<size_t>(model.config().embed_dim);
+    if (thought.first_seconds == 0) thought.first_seconds = SecondsSince(thought.start);
+  }
+  return true;
+}
+
+}  // namespace
+
+void Player::ThinkEach(const NextTask& next, const Finished& finished,
+                       const std::stop_token& stop) {
+  const ThoughtListener silent;
+  std::vector<ActiveThought> active;
+  size_t begun = 0;
+  bool more = true;
+  while (true) {
+    while (more && active.size() < kThoughtsAtOnce) {
+      const std::optional<ThinkTask> task = next();
+      more = task.has_value();
+      if (!more) break;
+      active.push_back({.number = begun++,
+                        .start = std::chrono::steady_clock::now(),
+                        .process = std::make_unique<ThoughtProcess>(*model_, task->root,
+                                                                    task->options, silent)});
+    }
+    if (active.empty()) return;
+    if (!ReadTogether(*model_, active, stop)) {
+      for (const ActiveThought& thought : active) thought.process->Cancel();
+      more = false;
+    }
+    const auto ended = std::ranges::stable_partition(
+        active, [](const ActiveThought& thought) { return !thought.process->done(); });
+    for (const ActiveThought& last : ended) {
+      Thought thought = last.process->Finish();
+      thought.stats.first_seconds = last.first_seconds;
+      thought.stats.seconds = SecondsSince(last.start);
+      finished(last.number, std::move(thought));
+    }
+    active.erase(ended.begin(), ended.end());
+  }
+}
+
+std::vector<Thought> Player::ThinkAll(std::span<const chess::Board> roots,
+                                      const ThinkOptions& options) {
+  std::vector<Thought> thoughts(roots.size());
+  size_t begun = 0;
+  const auto next = [&]() -> std::optional<ThinkTask> {
+    if (begun == roots.size()) return std::nullopt;
+    ThinkTask task = {.root = roots[begun], .options = options};
+    task.options.seed += begun++;
+    return task;
+  };
+  ThinkEach(
+      next, [&](size_t number, Thought thought) { thoughts[number] = std::move(thought); },
+      options.stop);
   return thoughts;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,7 +56,15 @@ class Player {
 
   Thought Think(const chess::Board& root, const ThinkOptions& options = {},
                 const ThoughtListener& listener = {});
-  // The same for many positions at once. The n-th uses seed + n.
+  // Many thoughts that share passes: more tokens per second, the same answers. Takes tasks from
+  // `next` until there are none, a few ahead of those that are finished, and hands over each
+  // thought with the number of its task, in the order in which they end. A stop ends those under
+  // way as cancelled. The tasks' own stop tokens are not looked at.
+  using NextTask = std::function<std::optional<ThinkTask>()>;
+  using Finished = std::function<void(size_t number, Thought thought)>;
+  void ThinkEach(const NextTask& next, const Finished& finished, const std::stop_token& stop = {});
+  // The same for given positions. The n-th uses seed + n. After a stop, thoughts that were not
+  // begun are empty.
   std::vector<Thought> ThinkAll(std::span<const chess::Board> roots,
                                 const ThinkOptions& options = {});
 

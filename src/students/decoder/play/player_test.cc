@@ -253,6 +253,43 @@ TEST(PlayerTest, ManyAtOnceAnswerAsAlone) {
   }
 }
 
+TEST(PlayerTest, ThinksAboutTasksAsTheyComeAndStops) {
+  const auto player = Tiny();
+  const std::vector<Board> boards = Positions(20, 4);
+  // Tasks of their own lengths: many end before those begun earlier.
+  const auto task = [&](size_t i) {
+    return ThinkTask{.root = boards[i],
+                     .options = {.max_variations = 1 + static_cast<int>(i % 3), .seed = i}};
+  };
+  size_t taken = 0;
+  size_t ended = 0;
+  std::set<size_t> seen;
+  player->ThinkEach(
+      [&]() -> std::optional<ThinkTask> {
+        EXPECT_LE(taken - ended, 8U);  // A few ahead, not all at once.
+        return taken < boards.size() ? std::optional(task(taken++)) : std::nullopt;
+      },
+      [&](size_t number, const Thought& thought) {
+        ++ended;
+        EXPECT_TRUE(seen.insert(number).second);
+        ExpectSame(thought, player->Think(boards[number], task(number).options));
+      });
+  EXPECT_EQ(seen.size(), boards.size());
+
+  // A stop: those under way are cancelled, no more are taken.
+  std::stop_source stop;
+  taken = 0;
+  int cancelled = 0;
+  player->ThinkEach([&]() -> std::optional<ThinkTask> { return task(taken++ % boards.size()); },
+                    [&](size_t, const Thought& thought) {
+                      cancelled += thought.end == ThoughtEnd::kCancelled ? 1 : 0;
+                      stop.request_stop();
+                    },
+                    stop.get_token());
+  EXPECT_GT(cancelled, 0);
+  EXPECT_LE(taken, 16U);
+}
+
 TEST(PlayerTest, Int8AgreesWithFloats) {
   const auto f32 = Tiny();
   const auto int8 = Tiny(nn::Precision::kInt8);

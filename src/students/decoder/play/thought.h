@@ -79,6 +79,12 @@ struct ThinkOptions {
   std::stop_token stop = {};  // Looked at between layers.
 };
 
+// A position to think about.
+struct ThinkTask {
+  chess::Board root = {};
+  ThinkOptions options = {};
+};
+
 // One step of a variation: the move, its value, the board the network wrote after it.
 struct ThoughtNode {
   TokenId token = 0;                       // The move.
@@ -118,7 +124,7 @@ struct ThoughtStats {
   int drafted_tokens = 0;    // Board tokens proposed by the rules ...
   int accepted_tokens = 0;   // ... and chosen by the network too.
   int written_tokens = 0;    // Tokens written after the root board.
-  double seconds = 0;        // Of the whole call, for ThinkAll over all thoughts.
+  double seconds = 0;        // From its start to its end; thoughts at once share them.
   double first_seconds = 0;  // Until the root was read.
 };
 
