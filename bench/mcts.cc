@@ -22,7 +22,6 @@
 #include "bench/peak.h"
 #include "nn/conv/residual_net.h"
 #include "nn/kernels/gemm_tile.h"
-#include "nn/kernels/int16_gemm.h"
 #include "nn/kernels/linear.h"
 #include "tests/support/residual_random.h"
 
@@ -289,7 +288,6 @@ double LargestDifference(const Outputs& a, const Outputs& b) {
 // Evaluations a second, and multiplications and additions a second.
 struct Measured {
   double f32 = 0;
-  double int8 = 0;
   double direct = 0;
   double peak = 0;
 };
@@ -300,9 +298,8 @@ class NetBench {
       : bench_(bench),
         team_(team),
         weights_(nn::RandomResidualWeights({}, kSeed)),
-        f32_(weights_, Precision::kF32),
+        f32_(weights_),
         direct_(weights_) {
-    if (nn::kFastInt16) int8_.emplace(weights_, Precision::kInt8);
     for (int i = 0; i < kPositions; ++i) {
       boards_.emplace_back(f32_.planes(), static_cast<uint64_t>(i));
     }
@@ -320,12 +317,6 @@ class NetBench {
                     "our products; outputs differ by {:.0e} at most",
                     team_.size(), direct_.Flops() / 1e6, f32_.ProductFlops() / 1e6, difference));
     f32_signature_ = SignatureOf(f32);
-    if (!int8_) return bench_.Say("int8 is left out: not built for AVX2");
-    const Outputs int8 = Evaluate(*int8_, team_, positions_);
-    bench_.Say(fmt::format(
-        "weights: f32 {} MB, int8 {} MB; int8's outputs differ by {:.0e} at most",
-        f32_.memory_bytes() >> 20, int8_->memory_bytes() >> 20, LargestDifference(int8, direct)));
-    int8_signature_ = SignatureOf(int8);
   }
 
   void MeasureAndReport(size_t batch) {
@@ -341,13 +332,6 @@ class NetBench {
                 measured.peak);
     ReportShare(fmt::format("as direct, batch {}, f32", batch), measured.f32 * direct_.Flops(),
                 measured.peak);
-    if (!int8_) return;
-    bench_.Report({.name = fmt::format("evaluations, batch {}, int8", batch),
-                   .value = measured.int8,
-                   .unit = "positions/s",
-                   .yardstick = measured.f32,
-                   .yardstick_name = "f32",
-                   .signature = int8_signature_});
   }
 
   // One thread by its own time: what a core can do, also on a busy machine.
@@ -365,11 +349,9 @@ class NetBench {
       return rate([&] { net.Run(alone, some, policy_.data(), value_.data()); });
     };
     std::vector<double> f32;
-    std::vector<double> int8;
     std::vector<double> direct;
     for (int round = 0; round < (bench_.quick() ? 15 : 75); ++round) {
       f32.push_back(run(f32_));
-      if (int8_) int8.push_back(run(*int8_));
       direct.push_back(rate([&] { direct_.Run(alone, some); }));
     }
     bench_.Report({.name = fmt::format("one thread's time, batch {}, f32", batch),
@@ -379,13 +361,6 @@ class NetBench {
                    .yardstick_name = "direct convolution",
                    .signature = f32_signature_,
                    .promised_ratio = 2});
-    if (!int8_) return;
-    bench_.Report({.name = fmt::format("one thread's time, batch {}, int8", batch),
-                   .value = Median(int8),
-                   .unit = "positions/s",
-                   .yardstick = Median(f32),
-                   .yardstick_name = "f32",
-                   .signature = int8_signature_});
   }
 
  private:
@@ -414,17 +389,14 @@ class NetBench {
   // In turns: what disturbs one disturbs the others.
   Measured Measure(size_t batch) {
     std::vector<double> f32;
-    std::vector<double> int8;
     std::vector<double> direct;
     std::vector<double> peaks;
     for (int round = 0; round < (bench_.quick() ? 5 : 25); ++round) {
       peaks.push_back(MeasurePeak(1));
       f32.push_back(SecondsOfNet(f32_, batch));
-      if (int8_) int8.push_back(SecondsOfNet(*int8_, batch));
       direct.push_back(SecondsOfDirect(batch));
     }
-    return {kPositions / Median(f32), int8_ ? kPositions / Median(int8) : 0,
-            kPositions / Median(direct), Median(peaks)};
+    return {kPositions / Median(f32), kPositions / Median(direct), Median(peaks)};
   }
 
   void ReportShare(const std::string& name, double flops, double peak) {
@@ -440,18 +412,17 @@ class NetBench {
   nn::Team& team_;
   ResidualWeights weights_;
   nn::ResidualNet f32_;
-  std::optional<nn::ResidualNet> int8_;
   DirectNet direct_;
   std::vector<nn::RandomPlanes> boards_;
   std::vector<PlaneInput> positions_;
   std::vector<float> policy_;
   std::vector<float> value_;
   uint64_t f32_signature_ = 0;
-  uint64_t int8_signature_ = 0;
 };
 
 int Run(int argc, char** argv) {
-  Bench bench("mcts", argc, argv);
+  Bench bench("mcts", argc, argv,
+              {{.name = "lc0", .help = "an lc0 to race with the same network, in turns"}});
   nn::Team team(HardwareThreads());
   NetBench net(bench, team);
   net.Compare();

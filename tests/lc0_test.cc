@@ -128,40 +128,6 @@ TEST(Lc0Test, NetworksAnswerAsLc0Does) {
   }
 }
 
-// How far int8's answers lie from f32's.
-TEST(Lc0Test, Int8AgreesWithF32) {
-  const std::string net = DataPath("maia/maia-1500.pb.gz");
-  SKIP_WITHOUT(net);
-  Lc0Network exact({.network = {.path = net, .threads = 2}});
-  Lc0Network rough({.network = {.path = net, .precision = nn::Precision::kInt8, .threads = 2}});
-  JsonLines lines(DataPath("maia/lc0_raw_maia-1500.jsonl"));
-  int positions = 0;
-  int same_top = 0;
-  double variation = 0;
-  double q_error = 0;
-  while (const JsonLine* line = lines.Next()) {
-    const Question question = QuestionOf(GameOf(line->root()));
-    std::array<Evaluation, 2> answers;
-    exact.Evaluate(std::span(&question, 1), std::span(answers).first(1));
-    rough.Evaluate(std::span(&question, 1), std::span(answers).last(1));
-    const auto top = [](const Evaluation& answer) {
-      return std::ranges::max_element(answer.priors) - answer.priors.begin();
-    };
-    same_top += top(answers[0]) == top(answers[1]) ? 1 : 0;
-    for (size_t i = 0; i < answers[0].priors.size(); ++i) {
-      variation += std::abs(answers[0].priors[i] - answers[1].priors[i]) / 2;
-    }
-    q_error += std::abs(answers[0].q - answers[1].q);
-    ++positions;
-  }
-  ASSERT_GT(positions, 0);
-  std::cout << same_top << " of " << positions << " top moves equal, mean total variation "
-            << variation / positions << ", mean error of q " << q_error / positions << "\n";
-  EXPECT_GE(same_top, 0.98 * positions);
-  EXPECT_LE(variation / positions, 0.005);
-  EXPECT_LE(q_error / positions, 0.002);
-}
-
 struct Distance {
   int lines = 0;
   int same_best = 0;

@@ -1,12 +1,10 @@
 #include "nn/conv/conv.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/check.h"
 #include "nn/conv/winograd.h"
 #include "nn/kernels/gemm_tile.h"
-#include "nn/kernels/int16_gemm.h"
 
 namespace kibitz::nn {
 namespace {
@@ -20,9 +18,6 @@ using winograd::kTaps;
 // From one tile to the next: an odd number of cache lines, because lines that are a multiple of
 // 4096 bytes apart evict each other from L1.
 constexpr int64_t TileStep(int64_t row) { return kTaps * row + kTileColumns; }
-constexpr int64_t NumberStep(int64_t row) {
-  return kTaps * row + static_cast<int64_t>(kCacheLine / sizeof(int16_t));
-}
 constexpr int64_t kProductStep = (kSide + 1) * kTileColumns;
 constexpr int64_t kLineStep = (kSide * kOutputSide + 1) * kTileColumns;
 
@@ -31,39 +26,6 @@ void TransformInputs(int64_t positions, const float* x, int64_t row, float* taps
   for (int64_t tile = 0; tile < positions * kBoardTiles; ++tile) {
     winograd::TransformTile(x + tile / kBoardTiles * kSquares * row, tile % kBoardTiles, row,
                             taps + tile * TileStep(row));
-  }
-}
-
-// Rounds `row` numbers to integers of magnitude at most `max`; returns their scale.
-float Quantise(const float* numbers, int64_t row, int32_t max, int16_t* to) {
-  Lanes largest{};
-  for (int64_t i = 0; i < row; i += kLanes) {
-    const Lanes x = Load(numbers + i);
-    largest = Larger(largest, Larger(x, -x));
-  }
-  largest = Largest(largest);
-  const Lanes factor = largest > 0.0F ? static_cast<float>(max) / largest : Lanes{};
-  // Adding it leaves the nearest integer in the low bits.
-  const Lanes magic = Spread(12582912.0F);
-  typedef int16_t Shorts __attribute__((vector_size(kLanes * 2), aligned(2), may_alias));
-  for (int64_t i = 0; i < row; i += kLanes) {
-    const auto whole = reinterpret_cast<IntLanes>(Load(numbers + i) * factor + magic);
-    *reinterpret_cast<Shorts*>(to + i) = __builtin_convertvector(whole, Shorts);
-  }
-  return largest[0] / static_cast<float>(max);
-}
-
-// The same with taps as integers, and a scale for each tap of a tile.
-void QuantiseInputs(int64_t positions, const float* x, int64_t row, int32_t max, ConvRoom& room) {
-  room.tile.Reserve(kTaps * row);
-  for (int64_t tile = 0; tile < positions * kBoardTiles; ++tile) {
-    winograd::TransformTile(x + tile / kBoardTiles * kSquares * row, tile % kBoardTiles, row,
-                            room.tile.data());
-    for (int64_t tap = 0; tap < kTaps; ++tap) {
-      room.scales[tile * kTaps + tap] =
-          Quantise(room.tile.data() + tap * row, row, max,
-                   room.numbers.data() + tile * NumberStep(row) + tap * row);
-    }
   }
 }
 
@@ -80,7 +42,7 @@ void TransformProducts(int64_t line, int64_t tiles, ConvRoom& room) {
 
 }  // namespace
 
-Conv::Conv(const ConvWeights& weights, FloatPool& pool, Precision precision)
+Conv::Conv(const ConvWeights& weights, FloatPool& pool)
     : inputs_(weights.inputs), outputs_(weights.outputs) {
   CHECK(weights.size == 1 || weights.size == 3);
   CHECK(static_cast<int64_t>(weights.weight.size()) ==
@@ -89,32 +51,8 @@ Conv::Conv(const ConvWeights& weights, FloatPool& pool, Precision precision)
   if (weights.size == 1) {
     pointwise_ = CachedLinear({inputs_, outputs_, weights.weight, weights.bias});
   } else {
-    FloatPool temporary;
-    PackTaps(weights, precision == Precision::kF32 ? pool : temporary);
-    if (precision != Precision::kF32) PackNumbers(pool);
+    PackTaps(weights, pool);
   }
-}
-
-// Rounds taps_ to numbers_, which replace them.
-void Conv::PackNumbers(FloatPool& pool) {
-  depth_ = RoundUp(inputs_, 2);
-  const int64_t columns = PaddedChannels(outputs_);
-  auto* packed = reinterpret_cast<int16_t*>(pool.Take(columns * kTaps * depth_ / 2));
-  scales_ = AlignedArray<float>(columns * kTaps);
-  const auto max = static_cast<float>(Int16Max(depth_));
-  for (int64_t i = 0; i < columns * kTaps; ++i) {
-    const int64_t panel = i / kTileColumns;  // Taps included.
-    const float* from = taps_ + panel * inputs_ * kTileColumns + i % kTileColumns;
-    float size = 0;
-    for (int64_t k = 0; k < inputs_; ++k) size = std::max(size, std::fabs(from[k * kTileColumns]));
-    scales_[i] = size / max;
-    for (int64_t k = 0; k < inputs_ && size > 0; ++k) {
-      packed[panel * depth_ * kTileColumns + Int16ColumnPlace(i % kTileColumns, k)] =
-          static_cast<int16_t>(std::lrintf(from[k * kTileColumns] / size * max));
-    }
-  }
-  numbers_ = packed;
-  taps_ = nullptr;
 }
 
 void Conv::PackTaps(const ConvWeights& weights, FloatPool& pool) {
@@ -134,8 +72,7 @@ void Conv::PackTaps(const ConvWeights& weights, FloatPool& pool) {
 }
 
 size_t Conv::memory_bytes() const {
-  const int64_t column = taps_ != nullptr ? 4 * inputs_ : 2 * depth_ + 4;  // Bytes of a tap.
-  return pointwise_.memory_bytes() + static_cast<size_t>(bias_.size() * (4 + kTaps * column));
+  return pointwise_.memory_bytes() + static_cast<size_t>(bias_.size() * 4 * (1 + kTaps * inputs_));
 }
 
 double Conv::ProductFlops() const {
@@ -157,26 +94,13 @@ void Conv::Run(int64_t positions, const float* x, float* y, const ConvFinish& fi
   }
   const int64_t tiles = positions * kBoardTiles;
   room.lines.Reserve(tiles * kLineStep);
-  const bool floats = taps_ != nullptr;
-  if (floats) {
-    room.taps.Reserve(tiles * TileStep(row));
-    room.products.Reserve(tiles * kProductStep);
-    TransformInputs(positions, x, row, room.taps.data());
-  } else {
-    room.numbers.Reserve(tiles * NumberStep(row));
-    room.scales.Reserve(tiles * kTaps);
-    room.sums.Reserve(tiles * kProductStep);
-    QuantiseInputs(positions, x, row, Int16Max(depth_), room);
-  }
+  room.taps.Reserve(tiles * TileStep(row));
+  room.products.Reserve(tiles * kProductStep);
+  TransformInputs(positions, x, row, room.taps.data());
   for (int64_t panel = 0; panel * kTileColumns < outputs_; ++panel) {
     for (int64_t line = 0; line < kSide; ++line) {
-      if (floats) {
-        MultiplyLine(panel, line, tiles, room);
-        TransformProducts(line, tiles, room);
-      } else {
-        MultiplyNumbers(panel, line, tiles, room);
-        TransformSums(panel, line, tiles, room);
-      }
+      MultiplyLine(panel, line, tiles, room);
+      TransformProducts(line, tiles, room);
     }
     WriteOutputs(panel, tiles, y, finish, room);
   }
@@ -243,54 +167,6 @@ void Conv::MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& ro
       a += rows * step;
       c += rows * kProductStep;
       next += fetch * kTileColumns;
-    }
-  }
-}
-
-// As MultiplyLine, in integers.
-void Conv::MultiplyNumbers(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const {
-  const int64_t row = PaddedChannels(inputs_);
-  const int64_t step = NumberStep(row);
-  const int64_t size = depth_ * kTileColumns;
-  const int64_t lines = size * 2 / static_cast<int64_t>(kCacheLine);
-  for (int64_t i = 0; i < kSide; ++i) {
-    const int64_t tap = line * kSide + i;
-    Int16Gemm gemm = {.a = room.numbers.data() + tap * row,
-                      .a_row = step,
-                      .b = numbers_ + (panel * kTaps + tap) * size,
-                      .rows = 0,
-                      .depth = depth_,
-                      .next = numbers_ + (panel * kTaps + tap + 1) * size,
-                      .fetch = 0,
-                      .c = room.sums.data() + i * kTileColumns,
-                      .c_row = kProductStep};
-    for (int64_t done = 0; done < tiles;) {
-      gemm.rows = RowsOf(tiles - done);
-      gemm.fetch = std::min(depth_ / 2, lines * gemm.rows / tiles + 1);
-      Int16GemmTile(gemm);
-      done += gemm.rows;
-      gemm.a += gemm.rows * step;
-      gemm.c += gemm.rows * kProductStep;
-      gemm.next += gemm.fetch * static_cast<int64_t>(kCacheLine / sizeof(int16_t));
-    }
-  }
-}
-
-// As TransformProducts, with the scales of both operands.
-void Conv::TransformSums(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const {
-  const int32_t* from = room.sums.data();
-  const float* scales = scales_.data() + (panel * kTaps + line * kSide) * kTileColumns;
-  float* to = room.lines.data() + line * kOutputSide * kTileColumns;
-  for (int64_t tile = 0; tile < tiles; ++tile, from += kProductStep, to += kLineStep) {
-    const float* own = room.scales.data() + tile * kTaps + line * kSide;
-    for (int64_t i = 0; i < kTileColumns; i += kLanes) {
-      alignas(kCacheLine) float products[kSide * kLanes];
-      for (int64_t tap = 0; tap < kSide; ++tap) {
-        const auto sums = *reinterpret_cast<const IntLanes*>(from + tap * kTileColumns + i);
-        Store(products + tap * kLanes, __builtin_convertvector(sums, Lanes) *
-                                           (Load(scales + tap * kTileColumns + i) * own[tap]));
-      }
-      winograd::OutputLine(products, kLanes).Write(to + i, kTileColumns);
     }
   }
 }

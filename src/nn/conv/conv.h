@@ -1,8 +1,7 @@
 // Convolution over the 64 squares of boards, for the few positions that one thread takes through
 // all layers of a network in its own cache. 3x3 windows use Winograd's transform (winograd.h), so
-// results differ from the plain sum by rounding: a relative error of about 1e-6. Precision::kInt8
-// rounds both operands to integers of 11 to 13 bits, which is faster: an error of about 1e-3. Eight
-// bits are not accurate enough (docs/DECISIONS.md).
+// results differ from the plain sum by rounding: a relative error of about 1e-6. Always
+// in f32: integers are not enough faster (docs/DECISIONS.md).
 //
 //   const Conv conv(weights, pool);
 //   conv.Run(positions, x, y, {.activation = Activation::kRelu}, room);
@@ -19,7 +18,6 @@
 #include "nn/kernels/activation.h"
 #include "nn/kernels/aligned.h"
 #include "nn/kernels/cached_linear.h"
-#include "nn/kernels/precision.h"
 
 namespace kibitz::nn {
 
@@ -43,18 +41,13 @@ struct ConvRoom {
   AlignedArray<float> taps;      // (T, 36, C)
   AlignedArray<float> products;  // (T, 6, kTileColumns): of one line of taps.
   AlignedArray<float> lines;     // (T, 6, 4, kTileColumns): outputs along each line.
-  // kInt8:
-  AlignedArray<float> tile;       // (36, C)
-  AlignedArray<int16_t> numbers;  // (T, 36, C)
-  AlignedArray<float> scales;     // (T, 36)
-  AlignedArray<int32_t> sums;     // (T, 6, kTileColumns)
 };
 
 class Conv {
  public:
   Conv() = default;
   // Keeps its weights in the pool, which must outlive it.
-  Conv(const ConvWeights& weights, FloatPool& pool, Precision precision = Precision::kF32);
+  Conv(const ConvWeights& weights, FloatPool& pool);
 
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
@@ -69,9 +62,6 @@ class Conv {
  private:
   void PackTaps(const ConvWeights& weights, FloatPool& pool);
   void MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const;
-  void PackNumbers(FloatPool& pool);
-  void MultiplyNumbers(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const;
-  void TransformSums(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const;
   void WriteOutputs(int64_t panel, int64_t tiles, float* y, const ConvFinish& finish,
                     const ConvRoom& room) const;
 
@@ -80,10 +70,6 @@ class Conv {
   CachedLinear pointwise_;       // 1x1
   const float* taps_ = nullptr;  // 3x3: (panels, 36, C, kTileColumns), in the pool.
   AlignedArray<float> bias_;     // 3x3: (panels * kTileColumns)
-  // kInt8, instead of taps_: integers, and a scale for each column of a tap.
-  int64_t depth_ = 0;                 // C, even.
-  const int16_t* numbers_ = nullptr;  // (panels, 36, depth, kTileColumns), in the pool.
-  AlignedArray<float> scales_;        // (panels, 36, kTileColumns)
 };
 
 }  // namespace kibitz::nn

@@ -4,7 +4,6 @@
 #include <atomic>
 
 #include "base/error.h"
-#include "nn/kernels/int16_gemm.h"
 #include "nn/kernels/linear.h"
 
 namespace kibitz::nn {
@@ -214,7 +213,7 @@ struct ResidualNet::Parts {
   AlignedArray<float> result;         // (N, value_out), padded.
   PackedRows packed;
 
-  Parts(const ResidualWeights& weights, Precision precision);
+  explicit Parts(const ResidualWeights& weights);
   void RunGroup(std::span<const PlaneInput> positions, int64_t first, float* policy, Room& room);
   void RunBlock(const Block& block, int64_t positions, Room& room) const;
   void RunPolicy(int64_t first, int64_t positions, float* policy, Room& room);
@@ -222,22 +221,21 @@ struct ResidualNet::Parts {
   int64_t HiddenRow() const { return PaddedChannels(value_hidden.outputs()); }
 };
 
-ResidualNet::Parts::Parts(const ResidualWeights& weights, Precision precision)
+ResidualNet::Parts::Parts(const ResidualWeights& weights)
     : activation(weights.activation),
       input(weights.input, pool),
-      policy(weights.policy, pool, precision),
-      value(weights.value, pool, precision),
+      policy(weights.policy, pool),
+      value(weights.value, pool),
       value_hidden(SquareMajor(weights.value_hidden, weights.value.outputs)),
       value_out(weights.value_out) {
   widest = PaddedChannels(std::max(weights.input.outputs, weights.policy.outputs));
   for (const ResidualBlockWeights& block : weights.blocks) {
-    blocks.push_back(
-        {Conv(block.first, pool, precision), Conv(block.second, pool, precision), std::nullopt});
+    blocks.push_back({Conv(block.first, pool), Conv(block.second, pool), std::nullopt});
     if (block.squeeze) blocks.back().squeeze.emplace(*block.squeeze, activation);
     widest = std::max(widest, PaddedChannels(block.first.outputs));
   }
   if (weights.policy_planes) {
-    policy_planes.emplace(*weights.policy_planes, pool, precision);
+    policy_planes.emplace(*weights.policy_planes, pool);
     widest = std::max(widest, PaddedChannels(policy_planes->outputs()));
   } else {
     policy_dense = SquareMajor(*weights.policy_dense, policy.outputs());
@@ -318,14 +316,9 @@ void ResidualNet::Parts::FinishValue(Team& team, int64_t positions, float* value
   }
 }
 
-ResidualNet::ResidualNet(const ResidualWeights& weights, Precision precision) {
+ResidualNet::ResidualNet(const ResidualWeights& weights) {
   CheckSizes(weights);
-  if (precision == Precision::kInt8 && !kFastInt16) {
-    throw Error(
-        "residual network: int8 needs a program built for AVX2, without it f32 is faster; "
-        "choose f32");
-  }
-  parts_ = std::make_unique<Parts>(weights, precision);
+  parts_ = std::make_unique<Parts>(weights);
 }
 
 ResidualNet::~ResidualNet() = default;

@@ -1,7 +1,7 @@
 // A residual network over the 64 squares of a board, as lc0's are: a tower of 3x3 convolutions with
 // or without squeeze-and-excitation, a policy and a value head. Runs many positions at once.
 //
-//   ResidualNet net(weights, Precision::kF32);
+//   ResidualNet net(weights);
 //   net.Run(team, positions, policy.data(), value.data());
 #pragma once
 
@@ -16,7 +16,6 @@
 #include "nn/conv/plane_conv.h"
 #include "nn/kernels/activation.h"
 #include "nn/kernels/cached_linear.h"
-#include "nn/kernels/precision.h"
 #include "nn/kernels/team.h"
 
 namespace kibitz::nn {
@@ -51,8 +50,8 @@ struct ResidualWeights {
 
 class ResidualNet {
  public:
-  // Throws Error where sizes do not match, and for int8 where f32 is faster.
-  ResidualNet(const ResidualWeights& weights, Precision precision);
+  // Throws Error where sizes do not match.
+  explicit ResidualNet(const ResidualWeights& weights);
   ~ResidualNet();
   ResidualNet(ResidualNet&&) noexcept;
   ResidualNet& operator=(ResidualNet&&) noexcept;

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "nn/kernels/int16_gemm.h"
 #include "tests/support/residual_random.h"
 
 namespace kibitz::nn {
@@ -153,9 +152,9 @@ std::vector<RandomPlanes> DrawPositions(int64_t planes, int count) {
   return positions;
 }
 
-void ExpectLikePlain(const ResidualShape& shape, int count, Precision precision = Precision::kF32) {
+void ExpectLikePlain(const ResidualShape& shape, int count) {
   const ResidualWeights weights = RandomResidualWeights(shape, 1);
-  ResidualNet net(weights, precision);
+  ResidualNet net(weights);
   Team team(2);
   const std::vector<RandomPlanes> positions = DrawPositions(shape.planes, count);
   const Answer found = FastRun(net, team, positions);
@@ -165,7 +164,7 @@ void ExpectLikePlain(const ResidualShape& shape, int count, Precision precision 
     plain.policy.insert(plain.policy.end(), one.policy.begin(), one.policy.end());
     plain.value.insert(plain.value.end(), one.value.begin(), one.value.end());
   }
-  const double bound = precision == Precision::kF32 ? 2e-5 : 5e-3;
+  const double bound = 2e-5;
   EXPECT_LT(ErrorOf(found.policy, plain.policy), bound);
   EXPECT_LT(ErrorOf(found.value, plain.value), bound);
 }
@@ -184,12 +183,6 @@ const ResidualShape kOddShape = {.planes = 5,
 
 TEST(ResidualNet, HasThePlainNumbersInOddSizes) { ExpectLikePlain(kOddShape, 9); }
 
-TEST(ResidualNet, ComesNearThePlainNumbersInInt8) {
-  if (!kFastInt16) GTEST_SKIP() << "not built for AVX2";
-  ExpectLikePlain({}, 2, Precision::kInt8);
-  ExpectLikePlain(kOddShape, 9, Precision::kInt8);
-}
-
 TEST(ResidualNet, HasThePlainNumbersWithMish) {
   ExpectLikePlain({.channels = 24, .blocks = 3, .activation = Activation::kMish}, 3);
 }
@@ -205,9 +198,9 @@ TEST(ResidualNet, HasThePlainNumbersWithAClassicalHeadAndNoSqueeze) {
                   7);
 }
 
-void ExpectSameInAnyCompany(Precision precision) {
+TEST(ResidualNet, AnswersTheSameInAnyCompanyAndOnAnyNumberOfThreads) {
   const ResidualShape shape = {.channels = 48, .blocks = 2};
-  ResidualNet net(RandomResidualWeights(shape, 2), precision);
+  ResidualNet net(RandomResidualWeights(shape, 2));
   Team one(1);
   Team three(3);
   const std::vector<RandomPlanes> positions = DrawPositions(shape.planes, 41);
@@ -224,18 +217,13 @@ void ExpectSameInAnyCompany(Precision precision) {
   EXPECT_TRUE(FastRun(net, three, {}).policy.empty());
 }
 
-TEST(ResidualNet, AnswersTheSameInAnyCompanyAndOnAnyNumberOfThreads) {
-  ExpectSameInAnyCompany(Precision::kF32);
-  if (kFastInt16) ExpectSameInAnyCompany(Precision::kInt8);
-}
-
 TEST(ResidualNet, RefusesSizesThatDoNotFit) {
   const ResidualShape shape = {.planes = 4, .channels = 8, .blocks = 2};
   const auto reason = [&](const std::function<void(ResidualWeights&)>& spoil) {
     ResidualWeights weights = RandomResidualWeights(shape, 3);
     spoil(weights);
     try {
-      const ResidualNet net(weights, Precision::kF32);
+      const ResidualNet net(weights);
     } catch (const Error& error) {
       return error.message();
     }
@@ -255,11 +243,6 @@ TEST(ResidualNet, RefusesSizesThatDoNotFit) {
             std::string::npos);
   EXPECT_NE(reason([](auto& w) { w.input = w.value; }).find("the window must be 3x3"),
             std::string::npos);
-}
-
-TEST(ResidualNet, RefusesInt8WhereItWouldBeSlower) {
-  if (kFastInt16) GTEST_SKIP() << "built for AVX2";
-  EXPECT_THROW(ResidualNet(RandomResidualWeights({}, 1), Precision::kInt8), Error);
 }
 
 // --- The layers alone ---

@@ -9,7 +9,7 @@ namespace kibitz::nn {
 
 enum class Precision : uint8_t {
   kF32,
-  // Weights in 8 bits with scales (16 in convolutions); activations are quantised on the fly.
+  // Weights in 8 bits with scales; activations are quantised on the fly. Not for convolutions.
   kInt8,
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "oracles/lc0/planes.h"
 #include "oracles/lc0/policy_index.h"
 
@@ -60,8 +61,12 @@ Lc0Network::Lc0Network(const std::string& place, const Lc0Weights& weights,
                         DescriptionOf(weights))),
       value_head_(weights.value_head),
       planes_policy_(weights.residual.policy_planes.has_value()),
-      net_(weights.residual, options.network.precision),
-      team_(options.network.threads) {}
+      net_(weights.residual),
+      team_(options.network.threads) {
+  if (options.network.precision != nn::Precision::kF32) {
+    throw Error::Usage("{}: an lc0 network runs in f32 only", place);
+  }
+}
 
 int Lc0Network::batch() const { return 32 * team_.size(); }
 

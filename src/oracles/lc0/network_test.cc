@@ -136,5 +136,15 @@ TEST(Lc0NetworkTest, AnswersAreProbabilitiesAndDoNotDependOnTheBatch) {
   }
 }
 
+TEST(Lc0NetworkTest, RunsInF32Only) {
+  const TempFolder folder;
+  const std::string path = folder.File("net.pb");
+  kibitz::testing::WriteLc0File(path, {});
+  EXPECT_THAT(MessageOf([&] {
+                Lc0Network({.network = {.path = path, .precision = nn::Precision::kInt8}});
+              }),
+              HasSubstr("f32 only"));
+}
+
 }  // namespace
 }  // namespace kibitz::oracles

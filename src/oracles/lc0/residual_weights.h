@@ -1,7 +1,7 @@
 // The weights of an lc0 network as nn's residual network takes them, batch norm folded in.
 //
 //   const Lc0Weights weights = Lc0WeightsOf(io::ReadModel("maia-1500.pb.gz"));
-//   nn::ResidualNet net(weights.residual, nn::Precision::kF32);
+//   nn::ResidualNet net(weights.residual);
 //
 // Residual networks with the 112 classical input planes run, with or without
 // squeeze-and-excitation. Others (attention bodies and heads, other inputs) are refused with an
