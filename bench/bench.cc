@@ -14,21 +14,37 @@
 
 namespace kibitz::bench {
 
-Bench::Bench(std::string name, int argc, char** argv) : name_(std::move(name)) {
+Bench::Bench(std::string name, int argc, char** argv, const std::vector<PathOption>& options)
+    : name_(std::move(name)) {
+  std::string usage = fmt::format("usage: {} [--quick] [--json]", name_);
+  std::string help = "  --quick  under a minute\n  --json   one object a line\n";
+  for (const PathOption& option : options) {
+    usage += fmt::format(" [--{} PATH]", option.name);
+    help += fmt::format("  --{} PATH  {}\n", option.name, option.help);
+  }
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
+    const auto option = std::ranges::find_if(
+        options, [&](const PathOption& known) { return word == "--" + known.name; });
+    if (option != options.end() && i + 1 < argc) {
+      paths_[option->name] = argv[++i];
+      continue;
+    }
     if (word == "--json") {
       json_ = true;
     } else if (word == "--quick") {
       quick_ = true;
     } else {
-      fmt::print(word == "--help" ? stdout : stderr,
-                 "usage: {} [--quick] [--json]\n  --quick  under a minute\n"
-                 "  --json   one object a line\nexample: build/bench/{} --quick\n",
-                 name_, name_);
+      fmt::print(word == "--help" ? stdout : stderr, "{}\n{}example: build/bench/{} --quick\n",
+                 usage, help, name_);
       std::exit(word == "--help" ? 0 : 2);
     }
   }
+}
+
+std::string Bench::PathOf(const std::string& name) const {
+  const auto found = paths_.find(name);
+  return found == paths_.end() ? "" : found->second;
 }
 
 void Bench::Report(const Result& result) {

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,12 +34,20 @@ struct Result {
   std::optional<double> promised_ratio = {};
 };
 
+// An option of one bench: --name PATH.
+struct PathOption {
+  std::string name;
+  std::string help;
+};
+
 class Bench {
  public:
-  // Reads --json, --quick, --help; exits with 2 on anything else.
-  Bench(std::string name, int argc, char** argv);
+  // Reads --json, --quick, --help and `options`; exits with 2 on anything else.
+  Bench(std::string name, int argc, char** argv, const std::vector<PathOption>& options = {});
 
   bool quick() const { return quick_; }
+  // What was given with --name; "" when nothing was.
+  std::string PathOf(const std::string& name) const;
   void Report(const Result& result);
   // A remark for people; silent with --json.
   void Say(std::string_view text) const;
@@ -51,6 +60,7 @@ class Bench {
   bool json_ = false;
   bool quick_ = false;
   bool failed_ = false;
+  std::map<std::string, std::string> paths_;
 };
 
 class Timer {

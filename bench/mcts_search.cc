@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "games/chess/movegen.h"
+#include "oracles/engines/uci_client.h"
 #include "oracles/lc0/network.h"
 #include "oracles/search/search.h"
 
@@ -81,6 +83,38 @@ void SearchManyTrees(Lc0Network& network, const std::vector<GameSoFar>& games, S
   searches.rates.push_back(static_cast<double>(visited) / seconds);
 }
 
+// The same tree by lc0, on as many threads. Options that this lc0 does not have are left out.
+class Lc0Race {
+ public:
+  Lc0Race(const std::string& program, const std::string& network)
+      : engine_({.command = {program}}) {
+    engine_.SetOption("WeightsFile", network);
+    SetIfKnown("Backend", "blas");
+    SetIfKnown("Threads", std::to_string(kThreads));
+    SetIfKnown("SmartPruningFactor", "0");  // Else it stops before it has searched all nodes.
+    engine_.Ping();
+  }
+
+  const std::string& name() const { return engine_.name(); }
+  const std::vector<double>& rates() const { return rates_; }
+
+  void Search(const GameSoFar& game, int64_t nodes) {
+    engine_.NewGame();
+    engine_.Ping();
+    const Timer timer;
+    const oracles::Answer answer = engine_.Ask(game, {.nodes = nodes});
+    rates_.push_back(static_cast<double>(answer.nodes) / timer.Seconds());
+  }
+
+ private:
+  void SetIfKnown(const std::string& option, const std::string& value) {
+    if (engine_.FindOption(option) != nullptr) engine_.SetOption(option, value);
+  }
+
+  oracles::UciClient engine_;
+  std::vector<double> rates_;
+};
+
 }  // namespace
 
 void ReportSearches(Bench& bench) {
@@ -95,16 +129,19 @@ void ReportSearches(Bench& bench) {
   const auto games = RandomGames(32);
   Searches one;
   Searches many;
+  std::optional<Lc0Race> lc0;
+  if (const std::string program = bench.PathOf("lc0"); !program.empty()) lc0.emplace(program, path);
   // In turns: what disturbs one disturbs the other.
   for (int round = 0; round < rounds; ++round) {
+    if (lc0) lc0->Search(games[static_cast<size_t>(round)], visits);
     SearchOneTree(network, games[static_cast<size_t>(round)], visits, one);
     SearchManyTrees(network, games, many);
   }
   bench.Report({.name = "search, one tree, maia-1500, 2 threads",
                 .value = Median(one.rates),
                 .unit = "nodes/s",
-                .yardstick = kLc0NodesPerSecond,
-                .yardstick_name = "lc0 0.32.1 blas, as recorded",
+                .yardstick = lc0 ? Median(lc0->rates()) : kLc0NodesPerSecond,
+                .yardstick_name = lc0 ? lc0->name() + " now" : "lc0 0.32.1 blas, as recorded",
                 .signature = SignatureOf(one.reports),
                 .promised_ratio = 2.0});
   bench.Report({.name = "search, many trees, maia-1500, 2 threads",
