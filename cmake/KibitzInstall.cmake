@@ -1,5 +1,5 @@
 # What 'make install' and 'make deb' put where, in three components:
-#   kibitz        the program, the models and openings that ship, configs, DuckDB's library, shell completion, documentation
+#   kibitz        the program (in packages once for each level of the processor), the models and openings that ship, configs, DuckDB's library, shell completion, documentation
 #   kibitz-train  the program that trains (needs libtorch)
 #   libkibitz-dev headers, static libraries and the CMake package: find_package(kibitz)
 
@@ -60,7 +60,8 @@ install(FILES ${CMAKE_BINARY_DIR}/kibitz-config.cmake ${CMAKE_BINARY_DIR}/kibitz
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kibitz COMPONENT libkibitz-dev)
 
 # Everything that is installed, without tests and benches.
-add_custom_target(kibitz_installed DEPENDS kibitz ${libraries} $<$<BOOL:${KIBITZ_TORCH}>:kibitz-train>)
+get_property(level_programs GLOBAL PROPERTY KIBITZ_LEVEL_PROGRAMS)
+add_custom_target(kibitz_installed DEPENDS kibitz ${libraries} ${level_programs} $<$<BOOL:${KIBITZ_TORCH}>:kibitz-train>)
 
 # Debian packages, one for each component: 'make deb'.
 set(CPACK_GENERATOR DEB)

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "base/processor.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz {
@@ -359,6 +360,41 @@ TEST(CliTest, TrainCommandsRunBesideTheProgram) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json::parse(ran.out)["good"], true);
   EXPECT_EQ(Kibitz({"train", "check", "--thread", "1"}).code, 2);
+}
+
+// In a build for packages: each level of the processor that runs here gives the same answers.
+TEST(CliTest, EveryLevelAnswersAlike) {
+  if (!testing::Exists(testing::ProgramPath("cpu"))) GTEST_SKIP() << "built for one processor";
+  std::set<std::string> instructions;
+  json first;
+  for (const auto& [name, level] : kCpuLevels) {
+    const auto at_level = [&, variable = "KIBITZ_CPU=" +
+                                         std::string(name)](std::vector<std::string> words) {
+      words.insert(words.begin(), {"env", variable, kProgram});
+      return testing::RunCommand(words);
+    };
+    const Ran version = at_level({"version", "--json"});
+    if (!Runs(level)) {
+      EXPECT_EQ(version.code, 1);
+      EXPECT_THAT(version.err, HasSubstr("does not run"));
+      continue;
+    }
+    ASSERT_EQ(version.code, 0) << version.err;
+    EXPECT_TRUE(instructions.insert(json::parse(version.out)["instructions"]).second) << name;
+    json answers;
+    for (const char* precision : {"f32", "int8"}) {
+      const Ran ran =
+          at_level({"decoder", "think", "--model", testing::GoldenPath("decoder/tiny.pt"),
+                    "--precision", precision, "--json"});
+      ASSERT_EQ(ran.code, 0) << ran.err;
+      answers.push_back(json::parse(ran.out)["token_ids"]);
+    }
+    answers.push_back(
+        json::parse(at_level({"chess", "perft", "--depth", "4", "--json"}).out)["nodes"]);
+    if (first.is_null()) first = answers;
+    EXPECT_EQ(answers, first) << name;
+  }
+  EXPECT_EQ(testing::RunCommand({"env", "KIBITZ_CPU=v9", kProgram, "version"}).code, 2);
 }
 
 }  // namespace

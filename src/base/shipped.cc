@@ -10,7 +10,16 @@ namespace fs = std::filesystem;
 std::string ProgramFolder() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  return error ? "" : program.parent_path().string();
+  if (error) return "";
+  const fs::path folder = program.parent_path();
+  if (folder.parent_path().filename() == "cpu") {
+    // In a build folder, and below lib/kibitz of an installation.
+    const fs::path above = folder.parent_path().parent_path();
+    for (const fs::path& called : {above, above.parent_path().parent_path() / "bin"}) {
+      if (fs::exists(called / program.filename(), error)) return called.string();
+    }
+  }
+  return folder.string();
 }
 
 std::vector<std::string> ShareFolders() {

@@ -9,7 +9,8 @@
 
 namespace kibitz {
 
-// The folder of the running program; "" when the system does not tell.
+// The folder of the running program; "" when the system does not tell. For a program in cpu/LEVEL
+// (processor.h) it is the folder of the one that the user called.
 std::string ProgramFolder();
 
 // Where shipped files may be, best first: $KIBITZ_SHARE, share/kibitz beside the program's folder

@@ -9,6 +9,7 @@
 
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/processor.h"
 #include "base/text.h"
 
 namespace kibitz::cli {
@@ -175,15 +176,10 @@ std::string HelpOfAll(std::span<const Command> commands) {
 
 namespace {
 
-int RunCaught(std::string_view program, std::span<const Command> commands,
-              std::span<const std::string> words) {
+// The exit code of `run`; prints what it throws.
+int RunCaught(std::string_view program, const std::function<int()>& run) {
   try {
-    const int code = Run(commands, words);
-    // A full disk or a closed pipe must not look like success.
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      throw Error::System("cannot write to standard output");
-    }
-    return code;
+    return run();
   } catch (const Error& error) {
     fmt::print(stderr, "{}: {}\n", program, error.message());
     switch (error.kind()) {
@@ -202,10 +198,24 @@ int RunCaught(std::string_view program, std::span<const Command> commands,
 
 }  // namespace
 
+int RunBestProgram(const std::string& program, char** argv) {
+  return RunCaught(program, [&] {
+    RunForThisProcessor(program, argv);
+    return 0;
+  });
+}
+
 int RunProgram(std::string_view program, std::span<const Command> commands,
                std::span<const std::string> words) {
   CatchInterrupts();
-  const int code = RunCaught(program, commands, words);
+  const int code = RunCaught(program, [&] {
+    const int done = Run(commands, words);
+    // A full disk or a closed pipe must not look like success.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      throw Error::System("cannot write to standard output");
+    }
+    return done;
+  });
   return code == kExitInterrupted ? 128 + std::max(InterruptSignal(), SIGINT) : code;
 }
 

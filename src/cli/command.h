@@ -89,6 +89,10 @@ std::string HelpOf(const Command& command);
 // "kibitz --help".
 std::string HelpOfAll(std::span<const Command> commands);
 
+// Replaces this process with the program's code for this processor (base/processor.h), where that
+// is installed. Else returns 0, or prints why not and returns the exit code.
+int RunBestProgram(const std::string& program, char** argv);
+
 // Finds the command named by the first words, runs it, prints errors, and returns the exit code:
 // 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 int RunProgram(std::string_view program, std::span<const Command> commands,

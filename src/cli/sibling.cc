@@ -3,19 +3,17 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <vector>
 
 #include "base/error.h"
+#include "base/shipped.h"
 #include "base/text.h"
 
 namespace kibitz::cli {
 
 void RunSibling(const std::string& name, std::span<const std::string> words) {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string program = (self.parent_path() / "kibitz-train").string();
-  if (error || access(program.c_str(), X_OK) != 0) {
+  const std::string program = ProgramFolder() + "/kibitz-train";
+  if (access(program.c_str(), X_OK) != 0) {
     throw Error(
         "{} is missing: install the package kibitz-train, or build with -DKIBITZ_TORCH=ON (needs "
         "libtorch-dev)",

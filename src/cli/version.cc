@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "games/chess/attacks.h"
+#include "nn/kernels/instructions.h"
 
 namespace kibitz::cli {
 namespace {
@@ -16,11 +17,12 @@ int Run(const VersionOptions&, const Context& context) {
   if (context.json) {
     PrintJson({{"version", KIBITZ_VERSION},
                {"compiler", __VERSION__},
+               {"instructions", nn::InstructionsName()},
                {"slider_index", chess::SliderIndexName()},
                {"cores", cores}});
   } else {
-    fmt::print("kibitz {} (compiler {}, sliders by {}, {} cores)\n", KIBITZ_VERSION, __VERSION__,
-               chess::SliderIndexName(), cores);
+    fmt::print("kibitz {} (code for {}, compiler {}, sliders by {}, {} cores)\n", KIBITZ_VERSION,
+               nn::InstructionsName(), __VERSION__, chess::SliderIndexName(), cores);
   }
   return 0;
 }

@@ -1,10 +1,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "cli/train_commands.h"
 #include "learn/runtime.h"
 
 int main(int argc, char** argv) {
+#ifdef KIBITZ_LAUNCHER
+  if (const int code = kibitz::cli::RunBestProgram("kibitz-train", argv); code != 0) return code;
+#endif
   kibitz::learn::StartWell(argv);
   kibitz::learn::KeepFreedMemory();
   const std::vector<std::string> words(argv + 1, argv + argc);

@@ -8,7 +8,7 @@
 
 #include "games/chess/bitboard.h"
 
-#if defined(__BMI2__) && !defined(__znver1__) && !defined(__znver2__)
+#if defined(__BMI2__) && !defined(__znver1__) && !defined(__znver2__) && !defined(KIBITZ_SLOW_PEXT)
 #define KIBITZ_FAST_PEXT 1
 #include <immintrin.h>
 #else
