@@ -10,14 +10,15 @@ set(KIBITZ_LEVEL_FLAGS_v4 -march=x86-64-v4)
 set(KIBITZ_LEVEL_FLAGS_v4-vnni -march=x86-64-v4 -mavx512vnni)
 
 set(KIBITZ_LEVEL "" CACHE STRING "Compile everything for one level: v2, v3, v3-vnni, v4 or v4-vnni")
-set(KIBITZ_LEVELS "")
+set(all_levels "")
 if(KIBITZ_LEVEL)
   if(NOT DEFINED KIBITZ_LEVEL_FLAGS_${KIBITZ_LEVEL})
     message(FATAL_ERROR "KIBITZ_LEVEL is '${KIBITZ_LEVEL}': expected v2, v3, v3-vnni, v4 or v4-vnni")
   endif()
 elseif(KIBITZ_PORTABLE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(KIBITZ_LEVELS v3 v3-vnni v4 v4-vnni)
+  set(all_levels v3 v3-vnni v4 v4-vnni)
 endif()
+set(KIBITZ_LEVELS "${all_levels}" CACHE STRING "Levels that get a program of their own besides the one users call")
 
 # kibitz_level_libraries(name torch sources links): the library once more for each level.
 function(kibitz_level_libraries name torch sources links)
