@@ -149,7 +149,10 @@ void GameRun::Play(std::span<const ScheduledGame> games, const TakeGame& take, P
   };
   const auto work = [&](const Piece& piece) { return PlayOne(scheduled_at(piece.number), piece); };
   DoInOrder(first, static_cast<int64_t>(games.size()),
-            {.threads = setup_.run.threads(), .journal = journal_.get(), .progress = progress},
+            {.threads = setup_.run.threads(),
+             .journal = journal_.get(),
+             .progress = progress,
+             .stop = setup_.stop},
             work, [&](int64_t number, const Json& json) {
               const ScheduledGame& scheduled = scheduled_at(number);
               FinishedGame game{

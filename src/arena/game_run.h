@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -53,8 +54,9 @@ struct GameSetup {
   OpeningOptions openings = {};
   GameRules rules = {};
   RunOptions run = {};
-  std::string pgn = {};  // File for the games.
-  Json further = {};     // Other options that shape the outcome.
+  std::string pgn = {};       // File for the games.
+  Json further = {};          // Other options that shape the outcome.
+  std::stop_token stop = {};  // Abandons the games under way, from another thread.
 };
 
 struct ScheduledGame {

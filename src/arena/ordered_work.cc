@@ -55,7 +55,7 @@ class Crew {
     }
   }
 
-  // Nothing after a failure or Ctrl-C.
+  // Nothing after a failure, Ctrl-C or the options' stop.
   std::optional<Json> Await(int64_t number) {
     if (const Json* known = Kept(number)) return *known;
     std::unique_lock lock(mutex_);
@@ -66,6 +66,10 @@ class Crew {
         return result;
       }
       if (failure_) return std::nullopt;
+      if (options_.stop.stop_requested()) {
+        stop_.request_stop();
+        return std::nullopt;
+      }
       if (Interrupted()) {
         failure_ = std::make_exception_ptr(
             Error("interrupted; what is finished is kept where --out was given: the same command "

@@ -31,6 +31,7 @@ struct WorkOptions {
   io::Journal* journal = nullptr;  // May be null.
   // Counts results as they are taken; those of the journal not in the rate. May be null.
   Progress* progress = nullptr;
+  std::stop_token stop = {};  // Abandons the pieces under way; nothing more is taken.
 };
 
 // Called on a worker's thread. Nothing: the piece was abandoned at `stop`.

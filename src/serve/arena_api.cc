@@ -139,7 +139,9 @@ class Record {
 
 void PlaySeries(Office& office, const SeriesRequest& request, const std::string& id, Job& job) {
   job.Send("start", {{"id", id}, {"players", request.shown}, {"wanted", request.games}});
-  arena::GameRun run(request.setup);
+  arena::GameSetup setup = request.setup;
+  setup.stop = job.stop();
+  arena::GameRun run(std::move(setup));
   Record record(request, run);
   std::vector<arena::ScheduledGame> schedule;
   for (int i = 0; i < request.games; ++i) {

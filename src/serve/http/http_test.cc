@@ -353,6 +353,28 @@ TEST_F(ServerTest, StopsWithOpenStreams) {
   ::close(socket);
 }
 
+TEST_F(ServerTest, CanBeStartedAgainAtOnce) {
+  Start();
+  const int streaming = Connect();
+  Send(streaming, Get("/stream"));
+  ReadUntil(streaming, "\r\n\r\n");
+  const int idle = Connect();
+  Send(idle, Get("/ok"));
+  ReadUntil(idle, "GET");
+  const int port = server_->port();
+  const auto begun = std::chrono::steady_clock::now();
+  thread_.request_stop();
+  thread_.join();
+  server_.reset();
+  // The connections of the first server are not gone: its side waits in TIME_WAIT.
+  EXPECT_NO_THROW(Server(
+      {.port = port}, [](const Request&) { return std::nullopt; },
+      [](const Request&) { return Reply{}; }));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
+  ::close(streaming);
+  ::close(idle);
+}
+
 TEST(ServerErrorTest, SaysThatAPortIsTaken) {
   const auto pass = [](const Request&) { return std::nullopt; };
   const auto handle = [](const Request&) { return Reply{}; };
