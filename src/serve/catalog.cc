@@ -217,26 +217,48 @@ std::vector<ModelEntry> Catalog::Models() {
       if (checkpoints.empty()) continue;
       path = checkpoints.back();
     }
-    auto found = Look(run.path, path);
-    if (!found) continue;
-    found->id = run.id + "/" + found->id;
-    ModelEntry entry = Described(*found);
-    entry.run = run.id;
-    models.push_back(std::move(entry));
+    if (auto entry = CheckpointOf(run, path)) models.push_back(*std::move(entry));
   }
   return models;
 }
 
-std::vector<DataEntry> Catalog::Data() const {
+std::optional<ModelEntry> Catalog::CheckpointOf(const Found& run, const fs::path& path) {
+  auto found = Look(run.path, path);
+  if (!found) return std::nullopt;
+  found->id = run.id + "/" + found->id;
+  ModelEntry entry = Described(*found);
+  entry.run = run.id;
+  return entry;
+}
+
+std::optional<ModelEntry> Catalog::NewestOf(const Found& run) {
+  const auto checkpoints = io::ListCheckpoints(run.path.string());
+  if (checkpoints.empty()) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  return CheckpointOf(run, checkpoints.back());
+}
+
+std::string Catalog::DataKindOf(const fs::path& path, const Found& found) {
+  const auto known = known_data_.find(path.string());
+  if (known != known_data_.end() && known->second.changed == found.changed &&
+      known->second.bytes == found.bytes) {
+    return known->second.kind;
+  }
+  DataEntry entry{found, DataKind(path)};
+  return (known_data_[path.string()] = std::move(entry)).kind;
+}
+
+std::vector<DataEntry> Catalog::Data() {
+  const std::lock_guard lock(mutex_);
   std::vector<DataEntry> list;
   for (const std::string& folder : options_.data) {
     const fs::path root(folder);
     const auto take = [&](const fs::path& path) {
-      const std::string kind = DataKind(path);
+      const auto found = Look(root, path);
+      if (!found) return false;
+      const std::string kind = DataKindOf(path, *found);
       if (kind.empty()) return true;
-      if (const auto found = Look(root, path); found && list.size() < kMaxFound) {
-        list.push_back({*found, kind});
-      }
+      if (list.size() < kMaxFound) list.push_back({*found, kind});
       return false;
     };
     if (take(root)) Walk(root, kMaxDepth, take);
@@ -244,8 +266,14 @@ std::vector<DataEntry> Catalog::Data() const {
   return list;
 }
 
-ModelEntry Catalog::Model(const std::string& id) { return ById(Models(), id, "model"); }
+ModelEntry Catalog::Model(const std::string& id) {
+  for (const Found& run : Runs()) {
+    if (!id.starts_with(run.id + "/")) continue;
+    if (auto newest = NewestOf(run); newest && newest->id == id) return *std::move(newest);
+  }
+  return ById(Models(), id, "model");
+}
 Found Catalog::Run(const std::string& id) const { return ById(Runs(), id, "run"); }
-DataEntry Catalog::DataSet(const std::string& id) const { return ById(Data(), id, "data set"); }
+DataEntry Catalog::DataSet(const std::string& id) { return ById(Data(), id, "data set"); }
 
 }  // namespace kibitz::serve

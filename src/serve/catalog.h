@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,19 +50,26 @@ class Catalog {
   // Looks at the folders again; what did not change since is not read again.
   std::vector<ModelEntry> Models();
   std::vector<Found> Runs() const;
-  std::vector<DataEntry> Data() const;
+  std::vector<DataEntry> Data();
+
+  // The newest checkpoint of a run. Model knows its id, though Models lists the best one.
+  std::optional<ModelEntry> NewestOf(const Found& run);
 
   // By id. Throws Error::Usage when there is none.
   ModelEntry Model(const std::string& id);
   Found Run(const std::string& id) const;
-  DataEntry DataSet(const std::string& id) const;
+  DataEntry DataSet(const std::string& id);
 
  private:
+  // With mutex_ held.
   ModelEntry Described(const Found& found);
+  std::optional<ModelEntry> CheckpointOf(const Found& run, const std::filesystem::path& path);
+  std::string DataKindOf(const std::filesystem::path& path, const Found& found);
 
   const CatalogOptions options_;
   std::mutex mutex_;
-  std::map<std::string, ModelEntry> known_;  // By path; guarded by mutex_.
+  std::map<std::string, ModelEntry> known_;      // By path; guarded by mutex_, as below.
+  std::map<std::string, DataEntry> known_data_;  // Likewise; those of no kind too.
 };
 
 }  // namespace kibitz::serve

@@ -119,7 +119,8 @@ uint64_t WithDepth(const policy::SplitData& split, uint64_t index, int min_depth
 Reply PolicyPosition(Office& office, const Request& request, const std::string& id) {
   const DataEntry entry = office.catalog.DataSet(id);
   CheckKind(entry, "policy");
-  const policy::Dataset data = policy::Dataset::Open(entry.path.string());
+  const auto seat = office.desk.Policy(entry);
+  const policy::Dataset& data = *seat;
   const policy::Split which = SplitIn(request);
   const policy::SplitData& split = data.split(which);
   Json sizes = Json::object();
@@ -212,7 +213,10 @@ Reply DecoderSequence(Office& office, const Request& request, const std::string&
 
 // --- 2048 ---
 
-Json StepJson(const twenty48::StepRow& row) {
+constexpr size_t kMaxSteps = 5000;  // Of a game, in one reply.
+
+// `score`: before the move.
+Json StepJson(const twenty48::StepRow& row, int64_t score) {
   Json values = Json::object();
   const twenty48::Board board = BoardOf(row);
   const unsigned legal = twenty48::LegalMoves(board);
@@ -223,6 +227,7 @@ Json StepJson(const twenty48::StepRow& row) {
   }
   return {{"board", board.Ranks()},
           {"step", row.step_index},
+          {"score", score},
           {"move", NameOf(static_cast<twenty48::Move>(row.move_dir & 3))},
           {"values", std::move(values)}};
 }
@@ -230,14 +235,19 @@ Json StepJson(const twenty48::StepRow& row) {
 Reply PackSteps(Office& office, const Request& request, const std::string& id) {
   const DataEntry entry = office.catalog.DataSet(id);
   CheckKind(entry, "2048");
-  const twenty48::Pack pack = twenty48::Pack::Open(entry.path.string());
+  const auto seat = office.desk.Pack(entry);
+  const twenty48::Pack& pack = seat->pack;
   const auto run = static_cast<size_t>(
       QueryInt(request, "game", 0, 0, static_cast<int64_t>(pack.runs().size()) - 1));
   const twenty48::RunInfo& info = pack.runs()[run];
   Json steps = Json::array();
-  for (uint64_t i = 0; i < pack.rows() && steps.size() < 5000; ++i) {
-    const twenty48::StepRow row = pack.Row(i);
-    if (row.run_id == info.id) steps.push_back(StepJson(row));
+  int64_t score = 0;
+  for (const OpenPack::Rows& part : seat->rows[info.id]) {
+    for (uint64_t i = part.begin; i < part.end && steps.size() < kMaxSteps; ++i) {
+      const twenty48::StepRow row = pack.Row(i);
+      steps.push_back(StepJson(row, score));
+      score += Slide(BoardOf(row), static_cast<twenty48::Move>(row.move_dir & 3)).points;
+    }
   }
   return JsonReply({{"games", pack.runs().size()},
                     {"game", run},

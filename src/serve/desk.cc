@@ -36,6 +36,14 @@ void CheckLimit(const std::string& key, const std::string& value) {
 
 }  // namespace
 
+OpenPack::OpenPack(const std::string& folder) : pack(twenty48::Pack::Open(folder)) {
+  for (uint64_t i = 0; i < pack.rows(); ++i) {
+    std::vector<Rows>& parts = rows[pack.Row(i).run_id];
+    if (parts.empty() || parts.back().end != i) parts.push_back({i, i});
+    parts.back().end = i + 1;
+  }
+}
+
 const std::vector<std::string>& AllowedKeys() {
   // Not "option", which reaches an engine's files, nor what allocates memory ("cache") or threads.
   static const std::vector<std::string> keys = {"think",
@@ -125,6 +133,17 @@ Shelf<twenty48::Player>::Seat Desk::Twenty48(const std::string& id) {
     return std::make_unique<twenty48::Player>(
         twenty48::PlayerOptions{.network = {.path = entry.path.string()}});
   });
+}
+
+Shelf<policy::Dataset>::Seat Desk::Policy(const DataEntry& entry) {
+  return policies_.Take(fmt::format("{} {}", entry.path.string(), entry.changed), [&] {
+    return std::make_unique<policy::Dataset>(policy::Dataset::Open(entry.path.string()));
+  });
+}
+
+Shelf<OpenPack>::Seat Desk::Pack(const DataEntry& entry) {
+  return packs_.Take(fmt::format("{} {}", entry.path.string(), entry.changed),
+                     [&] { return std::make_unique<OpenPack>(entry.path.string()); });
 }
 
 }  // namespace kibitz::serve

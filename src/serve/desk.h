@@ -1,4 +1,4 @@
-// Players and networks, each loaded once and used by one job at a time.
+// Players, networks and data sets, each opened once and used by one job at a time.
 //
 //   Desk desk(catalog, {.engines = {"stockfish"}});
 //   const auto seat = desk.Player(desk.Allow("policy-small?temperature=0.5"));
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +18,8 @@
 #include "players/make_player.h"
 #include "serve/catalog.h"
 #include "students/decoder/play/player.h"
+#include "students/policy/data/dataset.h"
+#include "students/twenty48/data/pack.h"
 #include "students/twenty48/play/player.h"
 
 namespace kibitz::serve {
@@ -81,6 +84,18 @@ struct AllowedPlayer {
   std::string key = {};      // Another one once the model's file has changed.
 };
 
+// A 2048 pack, and where the rows of each of its games are.
+struct OpenPack {
+  explicit OpenPack(const std::string& folder);
+
+  twenty48::Pack pack;
+  struct Rows {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+  };
+  std::map<uint32_t, std::vector<Rows>> rows;  // By run id.
+};
+
 class Desk {
  public:
   Desk(Catalog& catalog, DeskOptions options);
@@ -92,6 +107,9 @@ class Desk {
   // `precision`: "f32" or "int8". Throws Error::Usage when the model is not a decoder.
   Shelf<decoder::Player>::Seat Decoder(const std::string& id, const std::string& precision);
   Shelf<twenty48::Player>::Seat Twenty48(const std::string& id);
+  // Data sets; opened again when their folder has changed.
+  Shelf<policy::Dataset>::Seat Policy(const DataEntry& entry);
+  Shelf<OpenPack>::Seat Pack(const DataEntry& entry);
 
   Catalog& catalog() { return catalog_; }
   const DeskOptions& options() const { return options_; }
@@ -102,6 +120,8 @@ class Desk {
   Shelf<players::Player> players_{6};
   Shelf<decoder::Player> decoders_{3};
   Shelf<twenty48::Player> twenty48_{3};
+  Shelf<policy::Dataset> policies_{4};
+  Shelf<OpenPack> packs_{4};
 };
 
 // The option keys of players that requests may set.

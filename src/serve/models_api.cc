@@ -96,12 +96,12 @@ Reply Players(Office& office, const Request&, const std::string&) {
     } else {
       add(name(entry.kind.c_str()), entry.kind, entry.id);
     }
-    add(name("search") + "?nodes=200", "search", entry.id + ", search of 200 nodes");
+    add(name("search") + "?nodes=200", "search", entry.id + ", search");
   }
   for (const std::string& engine : office.desk.options().engines) {
     add(players::ToText({.kind = "engine", .path = engine}) + "?movetime=200", "engine", engine);
   }
-  add("negamax?depth=2", "negamax", "negamax, 2 plies");
+  add("negamax?depth=2", "negamax", "negamax");
   add("random", "random", "random moves");
   return JsonReply({{"players", std::move(list)}, {"options", AllowedKeys()}});
 }

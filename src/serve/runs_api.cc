@@ -50,24 +50,36 @@ std::string WholeLines(const fs::path& path, int64_t from) {
   return bytes;
 }
 
-// Where a reader asks from beyond the end, the run was started over: it gets everything.
-Reply Metrics(Office& office, const Request& request, const std::string& id) {
-  const Found run = office.catalog.Run(id);
-  const int64_t asked = QueryInt(request, "from", 0, 0, int64_t{1} << 50);
-  const int64_t from = asked > static_cast<int64_t>(run.bytes) ? 0 : asked;
-  const std::string bytes = WholeLines(run.path / "metrics.jsonl", from);
+// The objects of a log from the byte that the request names on. Where a reader asks from beyond the
+// end, the run was started over: it gets everything.
+Json LogJson(const fs::path& path, const Request& request, const char* key) {
+  std::error_code missing;
+  const auto size = static_cast<int64_t>(fs::file_size(path, missing));
+  const int64_t asked = QueryInt(request, key, 0, 0, int64_t{1} << 50);
+  const int64_t from = missing || asked > size ? 0 : asked;
+  const std::string bytes = missing ? "" : WholeLines(path, from);
   Json lines = Json::array();
   for (std::string_view line : Split(bytes, '\n')) {
     if (line.empty()) continue;
     Json object = Json::parse(line, nullptr, false);
     if (object.is_object()) lines.push_back(std::move(object));
   }
-  const int64_t next = from + static_cast<int64_t>(bytes.size());
+  return {{"from", from},
+          {"next", from + static_cast<int64_t>(bytes.size())},
+          {"more", static_cast<int64_t>(bytes.size()) > kMaxBytes / 2},
+          {"lines", std::move(lines)}};
+}
+
+// What it learned and how fast, in logs of its own: two runs that learned the same have the same
+// metrics, not the same times.
+Reply Metrics(Office& office, const Request& request, const std::string& id) {
+  const Found run = office.catalog.Run(id);
   Json json = RunJson(run);
-  json["from"] = from;
-  json["next"] = next;
-  json["more"] = static_cast<int64_t>(bytes.size()) > kMaxBytes / 2;
-  json["lines"] = std::move(lines);
+  json.update(LogJson(run.path / "metrics.jsonl", request, "from"));
+  json["timing"] = LogJson(run.path / "timing.jsonl", request, "timing_from");
+  if (const auto newest = office.catalog.NewestOf(run)) {
+    json["newest"] = {{"id", newest->id}, {"kind", newest->kind}, {"changed", newest->changed}};
+  }
   return JsonReply(json);
 }
 

@@ -109,6 +109,8 @@ TEST_F(ApiTest, StreamsAThought) {
   EXPECT_EQ(events.back().second["state"], "done");
   int nodes = 0;
   int boards = 0;
+  int drafted = 0;
+  int kept = 0;
   size_t tokens = 0;
   for (const auto& [name, data] : events) {
     nodes += name == "node" ? 1 : 0;
@@ -118,6 +120,8 @@ TEST_F(ApiTest, StreamsAThought) {
     }
     if (name != "board") continue;
     ++boards;
+    drafted += data["drafted"].get<int>();
+    kept += data["kept"].get<int>();
     int differing = 0;
     for (size_t i = 0; i < 64; ++i) {
       const auto written = data["written"].get<std::string>();
@@ -127,6 +131,8 @@ TEST_F(ApiTest, StreamsAThought) {
   }
   EXPECT_GE(nodes, 2);
   EXPECT_EQ(nodes, boards);
+  EXPECT_EQ(drafted, events[events.size() - 2].second["stats"]["drafted"]);
+  EXPECT_EQ(kept, events[events.size() - 2].second["stats"]["accepted"]);
   const Json& final = events[events.size() - 2].second;
   EXPECT_EQ(events[events.size() - 2].first, "final");
   EXPECT_EQ(final["end"], "finished");
@@ -186,6 +192,28 @@ TEST_F(ApiTest, ReadsMetricsAsTheyGrow) {
   ASSERT_EQ(second["lines"].size(), 1u);
   EXPECT_EQ(second["lines"][0]["loss"], 2.25);
   EXPECT_EQ(Get("runs/" + id + "/metrics?from=99999")["lines"].size(), 2u);
+  EXPECT_TRUE(second["timing"]["lines"].empty());
+  std::ofstream(folder_.File("timing.jsonl")) << R"({"step":1,"tokens_per_second":500})"
+                                              << "\n";
+  const Json timed = Get("runs/" + id + "/metrics?timing_from=0");
+  EXPECT_EQ(timed["timing"]["lines"][0]["tokens_per_second"], 500);
+}
+
+TEST_F(ApiTest, ThinksWithTheNewestCheckpointOfARun) {
+  const std::string id = Get("runs")["runs"][0]["id"];
+  EXPECT_FALSE(Get("runs/" + id + "/metrics").contains("newest"));
+  for (const char* name :
+       {"best.pt", "checkpoint_step_000000010.pt", "checkpoint_step_000000020.pt"}) {
+    fs::copy_file(testing::GoldenPath("decoder/tiny.pt"), folder_.File(name));
+  }
+  const Json newest = Get("runs/" + id + "/metrics")["newest"];
+  EXPECT_EQ(newest["id"], id + "/checkpoint_step_000000020.pt");
+  EXPECT_EQ(newest["kind"], "decoder");
+  const auto events =
+      Stream("think", {{"model", newest["id"]}, {"max_variations", 1}, {"max_depth", 1}});
+  EXPECT_EQ(events.back().second["state"], "done");
+  EXPECT_THAT(Fault("think", {{"model", id + "/checkpoint_step_000000010.pt"}}),
+              HasSubstr("no model"));
 }
 
 TEST_F(ApiTest, ShowsDecoderRowsAndPacks) {
@@ -195,6 +223,13 @@ TEST_F(ApiTest, ShowsDecoderRowsAndPacks) {
   const Json steps = Get("data/pack/steps?game=0");
   ASSERT_GT(steps["steps"].size(), 1u);
   EXPECT_EQ(steps["steps"][0]["board"].size(), 16u);
+  int64_t score = 0;
+  for (const Json& step : steps["steps"]) {
+    EXPECT_GE(step["score"].get<int64_t>(), score);
+    score = step["score"];
+  }
+  EXPECT_GT(score, 0);
+  EXPECT_LE(score, steps["score"].get<int64_t>());
 }
 
 TEST_F(ApiTest, Plays2048TheSameForTheSameSeed) {
@@ -248,6 +283,26 @@ TEST_F(ApiTest, PlaysASeries) {
   EXPECT_THAT(Fault("series", {{"first", "random"}, {"second", "random"}, {"openings", "/etc/x"}}),
               HasSubstr("openings"));
   EXPECT_FALSE(Get("openings?q=berlin")["openings"].empty());
+}
+
+TEST_F(ApiTest, StopsASeriesWithinAGame) {
+  const Reply reply = Ask("POST", "/api/v1/series",
+                          {{"first", "negamax?depth=9"},
+                           {"second", "negamax?depth=10"},
+                           {"pairs", 1},
+                           {"openings", "named"}});
+  ASSERT_NE(reply.events, nullptr);
+  Json job = Get("jobs")["jobs"].back();
+  while (job["state"] == "waiting") {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    job = Get("jobs")["jobs"].back();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  Ask("DELETE", "/api/v1/jobs/" + job["id"].get<std::string>());
+  const auto events = Events(reply);
+  EXPECT_EQ(events.back().second["state"], "stopped");
+  EXPECT_TRUE(std::none_of(events.begin(), events.end(),
+                           [](const auto& event) { return event.first == "game"; }));
 }
 
 TEST_F(ApiTest, AnswersUnknownAddresses) {

@@ -80,13 +80,17 @@ std::string WrittenLetters(const std::vector<TokenId>& board) {
   return letters;
 }
 
-// Sends a thought's events. Tokens go along with the next event, not one by one.
+// A stream is never silent for longer while tokens are written.
+constexpr std::chrono::milliseconds kSilence(100);
+
+// Sends a thought's events. Tokens go along with the next event, or by themselves where that takes
+// long.
 class Teller {
  public:
   Teller(Job& job, const ThinkRequest& request) : job_(job), request_(request) {}
 
   decoder::ThoughtListener Listener() {
-    return {.on_token = [this](TokenId token, int) { tokens_.push_back(token); },
+    return {.on_token = [this](TokenId token, int) { TellToken(token); },
             .on_root = [this](const Thought& thought) { TellRoot(thought); },
             .on_value = [this](const Thought& thought) { TellNode(thought); },
             .on_board = [this](const Thought& thought) { TellBoard(thought); },
@@ -105,7 +109,13 @@ class Teller {
   void Send(std::string_view event, Json data) {
     data["tokens"] = tokens_;
     tokens_.clear();
+    told_ = std::chrono::steady_clock::now();
     job_.Send(event, data);
+  }
+
+  void TellToken(TokenId token) {
+    tokens_.push_back(token);
+    if (std::chrono::steady_clock::now() - told_ >= kSilence) Send("tokens", Json::object());
   }
 
   void TellRoot(const Thought& thought) {
@@ -155,12 +165,19 @@ class Teller {
       data["fen"] = chess::ToFen(*node.after);
     }
     data["true"] = node.board_true;
+    data["drafted"] = thought.stats.drafted_tokens - drafted_;
+    data["kept"] = thought.stats.accepted_tokens - accepted_;
+    drafted_ = thought.stats.drafted_tokens;
+    accepted_ = thought.stats.accepted_tokens;
     Send("board", std::move(data));
   }
 
   Job& job_;
   const ThinkRequest& request_;
   std::vector<TokenId> tokens_;
+  std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
+  int drafted_ = 0;   // Tokens, up to the last board.
+  int accepted_ = 0;  // Likewise.
 };
 
 std::string_view NameOf(decoder::ThoughtEnd end) {
