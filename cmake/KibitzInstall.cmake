@@ -50,7 +50,8 @@ install(TARGETS kibitz_all ${libraries} EXPORT kibitz COMPONENT libkibitz-dev
 install(EXPORT kibitz NAMESPACE kibitz:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kibitz
         FILE kibitz-targets.cmake COMPONENT libkibitz-dev)
 install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kibitz COMPONENT libkibitz-dev
-        FILES_MATCHING PATTERN "*.h" PATTERN "learn" EXCLUDE PATTERN "net" EXCLUDE PATTERN "cli" EXCLUDE)
+        FILES_MATCHING PATTERN "*.h" PATTERN "learn" EXCLUDE PATTERN "net" EXCLUDE PATTERN "cli" EXCLUDE
+        PATTERN "beast_request.h" EXCLUDE)  # The one header that needs Boost; only the server includes it.
 install(DIRECTORY src/learn/options DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kibitz/learn COMPONENT libkibitz-dev
         FILES_MATCHING PATTERN "*.h")
 configure_package_config_file(cmake/kibitz-config.cmake.in ${CMAKE_BINARY_DIR}/kibitz-config.cmake

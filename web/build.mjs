@@ -16,7 +16,11 @@ const types = {
   ".txt": "text/plain; charset=utf-8",
 };
 
-if (!existsSync("node_modules/vite")) {
+// Installs what package.json names where it is missing or of another version.
+const wanted = Object.entries(JSON.parse(readFileSync("package.json", "utf8")).devDependencies);
+const installed = ([name, version]) => existsSync(`node_modules/${name}/package.json`) &&
+  JSON.parse(readFileSync(`node_modules/${name}/package.json`, "utf8")).version === version;
+if (!wanted.every(installed)) {
   execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { stdio: "inherit" });
 }
 const { build } = await import("vite");
