@@ -58,12 +58,24 @@ export interface ServerEvent { event: string; data: any }
 
 // A stream of server-sent events that begins with a POST. Leaving the loop, or aborting, ends the job.
 export async function* stream(path: string, body: unknown, signal: AbortSignal): AsyncGenerator<ServerEvent> {
-  const response = await send(path, body, signal);
+  yield* eventsOf(await send(path, body, signal));
+}
+
+// The events of a job that runs already, from its first on.
+export async function* follow(job: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
+  const response = await fetch(`/api/v1/jobs/${encodeURIComponent(job)}/events`, { signal }).catch(offline);
+  if (!response.ok) throw await failure(response);
+  yield* eventsOf(response);
+}
+
+async function* eventsOf(response: Response): AsyncGenerator<ServerEvent> {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let buffer = "";
+  let ended = false;  // Every job says so; a stream that just stops was cut.
   try {
     for (;;) {
       const { value, done } = await reader.read().catch(offline);
+      if (done && !ended) offline(new Error("cut"));
       if (done) return;
       buffer += value;
       for (let end = buffer.indexOf("\n\n"); end >= 0; end = buffer.indexOf("\n\n")) {
@@ -72,6 +84,7 @@ export async function* stream(path: string, body: unknown, signal: AbortSignal):
         const event = lines.find((line) => line.startsWith("event: "))?.slice(7);
         if (!event) continue;
         const text = lines.filter((line) => line.startsWith("data: ")).map((line) => line.slice(6)).join("\n");
+        ended ||= event === "end";
         yield { event, data: JSON.parse(text) };
       }
     }

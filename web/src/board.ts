@@ -68,7 +68,7 @@ export function pieceName(letter: string): string {
 
 export class BoardView {
   readonly element: HTMLElement;
-  private readonly frame = h("div", { class: "board-frame" });
+  readonly frame = h("div", { class: "board-frame" });
   private readonly layer = svg("svg", { class: "board-layer", viewBox: "0 0 8 8", "aria-hidden": "true" });
   private readonly caption = h("div", { class: "board-caption", hidden: true });
   private readonly spoken = h("p", { class: "visually-hidden", id: "board-text" });
@@ -156,6 +156,14 @@ export class BoardView {
     dialog.addEventListener("close", () => dialog.remove());
     this.element.append(dialog);
     dialog.showModal();
+  }
+
+  // The square under a point of the window.
+  squareAt(x: number, y: number): string | null {
+    const box = this.frame.getBoundingClientRect();
+    const column = Math.floor((x - box.left) / box.width * 8), row = Math.floor((y - box.top) / box.height * 8);
+    if (column < 0 || column > 7 || row < 0 || row > 7) return null;
+    return this.flipped ? "hgfedcba"[column]! + (row + 1) : "abcdefgh"[column]! + (8 - row);
   }
 
   private place(square: string): [number, number] {

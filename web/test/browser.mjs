@@ -3,7 +3,7 @@
 // desktop width in light and at phone width in dark; with --all in further combinations.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import os from "node:os";
 import path from "node:path";
@@ -20,6 +20,8 @@ const folder = mkdtempSync(path.join(os.tmpdir(), "kibitz-web-"));
 const run = path.join(folder, "runs/growing");
 
 const sizes = { desktop: { width: 1440, height: 900 }, tablet: { width: 1024, height: 768 }, phone: { width: 390, height: 844 } };
+const combinations = [["desktop", "light"], ["phone", "dark"],
+  ...(process.argv.includes("--all") ? [["desktop", "dark"], ["tablet", "light"], ["tablet", "dark"], ["phone", "light"]] : [])];
 let written = 0;  // Lines of the run.
 const patience = 60000;  // Milliseconds; a busy machine is slow, not broken.
 
@@ -28,19 +30,22 @@ function prepare() {
   writeFileSync(path.join(run, "metrics.jsonl"), Array.from({ length: 30 }, () => metric(written++)).join(""));
   execFileSync(kibitz, ["policy", "precompute", path.join(golden, "policy/rows/chess_position_evaluations.parquet"), "--out",
     path.join(folder, "data/evals"), "--quiet"]);
+  // A run with a checkpoint, so that its thoughts can be seen.
+  copyFileSync(path.join(golden, "decoder/tiny.pt"), path.join(run, "checkpoint_step_000000100.pt"));
 }
 
 function metric(i) {
   const loss = 2 + 20 / (4 + i);
+  appendFileSync(path.join(run, "timing.jsonl"), JSON.stringify({ step: 10 * (i + 1), seconds: i, tokens_per_second: 5000 + 10 * i }) + "\n");
   const line = { step: 10 * (i + 1), kind: "train", total_loss: loss, move_acc: 1 - loss / 8, lr: 1e-3 * Math.min(1, i / 5), grad_norm: 2 - i / 40 };
   const val = i % 10 === 9 ? JSON.stringify({ step: line.step, kind: "val", total_loss: loss + 0.1, move_acc: 0.9 - loss / 8 }) + "\n" : "";
   return JSON.stringify(line) + "\n" + val;  // Loss falls with each.
 }
 
-async function serve() {
+async function serve(...further) {
   const server = spawn(kibitz, ["serve", "--port", "0", "--models", path.join(golden, "decoder/tiny.pt"), "--models", path.join(root, "models"),
     "--data", path.join(folder, "data"), "--data", path.join(root, "examples"), "--data", path.join(golden, "twenty48"),
-    "--runs", path.join(folder, "runs"), "--results", path.join(folder, "series"), "--engines", "stockfish"], { stdio: ["ignore", "pipe", "inherit"] });
+    "--runs", path.join(folder, "runs"), "--results", path.join(folder, "series"), "--engines", "stockfish", ...further], { stdio: ["ignore", "pipe", "inherit"] });
   const address = await new Promise((resolve, reject) => {
     server.stdout.once("data", (data) => resolve(String(data).split("\n")[0]));
     server.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
@@ -56,8 +61,15 @@ const scenes = {
     await page.goto(`${site}/think?player=${tiny}&max_variations=4&max_depth=3&fen=${encodeURIComponent(
       "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5Q2/PPPP1PPP/RNB1K1NR w KQkq - 4 4")}`);
     await page.waitForSelector(".verdict.instinct strong");
+    await page.locator(".raw summary").click();
     await page.locator("main").press(" ");
     await page.waitForSelector(".verdict.after strong");
+    // The root's board, then the network's: each a block of 68 tokens, with what was kept of its draft.
+    assert.match(await page.textContent(".strip"), /^board · 68start_think/);
+    assert.ok((await page.locator(".strip .board-token .kept").count()) >= 1);
+    assert.ok((await page.locator(".strip .move-token").count()) >= 2);
+    assert.equal(await page.locator(".caret").count(), 0);
+    await page.locator(".raw summary").click();
     const move = await page.textContent(".verdict.after strong");
     assert.match(move, /^([NBRQK]?[a-h]?[1-8]?x?[a-h][1-8](=[NBRQ])?|O-O(-O)?)[+#]?$/);
     assert.ok((await page.locator(".tree .chip").count()) >= 2);
@@ -85,6 +97,42 @@ const scenes = {
     assert.equal(await page.locator(".toast.error img").count(), 0);
     return null;
   },
+  async editor(page) {
+    await page.goto(`${site}/think?player=${tiny}`);
+    await page.waitForSelector(".verdict.instinct strong");
+    await page.locator("main").press("e");
+    await page.click("#clear");
+    await dragPiece(page, "K", "g1");
+    await page.click("#use-position");
+    await page.waitForSelector(".toast.error");  // A king is missing; the editor stays.
+    await page.click(".toast.error button");
+    await dragPiece(page, "k", "e8");
+    await dragPiece(page, "r", "h8");
+    await dragPiece(page, "Q", "a5");
+    await drag(page, "g1", "g2");
+    await page.getByLabel("Black short").check();
+    await page.getByRole("button", { name: "Black to move" }).click();
+    await page.click("#use-position");
+    await page.waitForFunction(() => document.querySelector("#fen").value.startsWith("4k2r/8/8/Q7/8/8/6K1/8 b k - 0 1"), null, { timeout: patience });
+    assert.equal(await page.locator(".editor:visible").count(), 0);
+    await page.locator("main").press("o");
+    await page.fill("#opening-search", "c65");
+    await page.locator(".opening-list button").first().click();
+    await page.waitForFunction(() => document.querySelectorAll(".moves .move").length >= 6, null, { timeout: patience });
+    await page.locator("main").press("e");
+    await page.waitForSelector(".tray-piece");
+    return "editor";
+  },
+  async engine(page) {
+    await page.goto(`${site}/think?player=engine:stockfish%3Fmovetime%3D100`);
+    await page.waitForSelector("#player-movetime");
+    await page.fill("#player-movetime", "50");
+    await page.locator("#player-movetime").press("Tab");
+    assert.match(decodeURIComponent(page.url()), /movetime=50/);
+    await page.getByRole("button", { name: "Think", exact: true }).click();
+    await page.waitForSelector(".verdict.after strong");
+    return null;
+  },
   async training(page) {
     await page.goto(`${site}/training?runs=growing`);
     await page.waitForSelector(".multiple canvas");
@@ -92,6 +140,11 @@ const scenes = {
     appendFileSync(path.join(run, "metrics.jsonl"), Array.from({ length: 10 }, () => metric(written++)).join(""));
     await page.waitForFunction((text) => document.querySelector(".multiple h3 .number").textContent !== text, before, { timeout: patience });
     assert.match(await page.textContent(".runs"), /alive/);
+    await page.waitForSelector("section[aria-label=tokens_per_second]");
+    await page.getByText("What the newest checkpoints think").click();
+    await page.waitForFunction(() => /after thinking: \S/.test(document.querySelector(".sample")?.textContent ?? ""), null, { timeout: patience });
+    assert.match(await page.textContent(".sample h3"), /step 100/);
+    assert.match(page.url(), /thoughts=1/);
     return "training";
   },
   async arena(page) {
@@ -109,6 +162,23 @@ const scenes = {
     await page.click("#start-series");
     await page.waitForFunction(() => /4 of 4 games/.test(document.querySelector(".series")?.textContent ?? ""), null, { timeout: 4 * patience });
     await page.waitForSelector(".series-list li");
+    assert.equal(await page.locator("#stop-series").count(), 0);
+    // A series outlives the page: a reload finds it, and it can be stopped within a game.
+    await page.selectOption("#player0", "negamax?depth=2");
+    await page.fill("#player0-depth", "6");
+    await page.fill("#pairs", "50");
+    await page.click("#start-series");
+    await page.waitForSelector("#stop-series");
+    await page.reload();
+    await page.waitForSelector("#stop-series");
+    await page.click("#stop-series");
+    await page.waitForFunction(() => !document.querySelector("#stop-series"), null, { timeout: patience });
+    await page.selectOption("#player0", "policy:policy-small");
+    for (let i = 4; i <= 5; i++) {
+      await page.locator("main").press("s");
+      await page.waitForFunction((n) => document.querySelectorAll(".moves .move").length === n, before + i, { timeout: patience });
+    }
+    await page.locator(".series-list button").first().click();
     return "arena";
   },
   async data(page) {
@@ -129,6 +199,35 @@ const scenes = {
     assert.match(page.url(), /temperature=/);
     return "data";
   },
+  async pack(page) {
+    await page.goto(`${site}/data?set=pack`);
+    await page.waitForSelector(".score-curve polyline");
+    const text = () => page.textContent(".panel p.number");
+    const first = await text();
+    await page.locator("main").press("ArrowRight");
+    await page.locator("main").press("ArrowRight");
+    assert.notEqual(await text(), first);
+    assert.match(page.url(), /step=2/);
+    await page.reload();
+    await page.waitForSelector(".score-curve polyline");
+    assert.match(await text(), /points before it/);
+    assert.match(page.url(), /step=2/);
+    await page.locator("main").press("ArrowLeft");
+    await page.locator("main").press("ArrowLeft");
+    assert.equal(await text(), first);
+    await page.locator(".score-curve svg").click();  // In its middle.
+    assert.doesNotMatch(await text(), /^step [0-9] of/);
+    return "pack";
+  },
+  async sequence(page) {
+    await page.goto(`${site}/data?set=decoder/searches.parquet`);
+    await page.waitForSelector(".sequence button");
+    await page.locator(".sequence button", { hasText: "board 1" }).first().hover();
+    await page.waitForFunction(() => document.querySelector(".board-caption")?.textContent === "board 1", null, { timeout: patience });
+    await page.locator("main").press("ArrowRight");
+    await page.waitForFunction(() => document.querySelector("#index").value === "1", null, { timeout: patience });
+    return null;
+  },
   async twenty48(page) {
     await page.goto(`${site}/2048?seed=3`);
     await page.waitForSelector(".wish i");
@@ -139,12 +238,28 @@ const scenes = {
     await page.locator("main").press(" ");
     await page.waitForFunction(() => Number(/(\d+) moves/.exec(document.querySelector(".game2048").textContent)[1]) >= 30, null, { timeout: patience });
     await page.locator("main").press(" ");
+    await page.waitForTimeout(300);  // A move that was asked for ends.
+    const moves = () => page.evaluate(() => Number(/(\d+) moves/.exec(document.querySelector(".game2048").textContent)[1]));
+    const before = await moves();
+    const box = await page.locator(".tiles").boundingBox();
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    for (const [dx, dy] of [[-80, 0], [0, -80], [80, 0], [0, 80]]) {
+      await page.mouse.move(x, y);
+      await page.mouse.down();
+      await page.mouse.move(x + dx, y + dy, { steps: 3 });
+      await page.mouse.up();
+    }
+    await page.waitForFunction((n) => Number(/(\d+) moves/.exec(document.querySelector(".game2048").textContent)[1]) > n, before, { timeout: patience });
     return "2048";
   },
   async models(page) {
     await page.goto(`${site}/models`);
     await page.waitForSelector(".model");
     assert.match(await page.textContent(".cards"), /policy-small/);
+    const card = page.locator(".model", { hasText: "policy-small" });
+    await card.locator("summary").first().click();
+    await card.locator(".markdown h3").waitFor();
+    assert.doesNotMatch(await card.locator(".markdown").textContent(), /^#|\*\*|\|--/m);
     await page.locator("main").press("?");
     await page.waitForSelector("dialog.keys[open]");
     await page.locator("dialog.keys button").click();
@@ -161,13 +276,81 @@ async function drag(page, from, to) {
   await page.mouse.up();
 }
 
+async function dragPiece(page, letter, to) {
+  const tray = page.locator(`.tray-piece[data-piece="${letter}"]`);
+  await tray.evaluate((element) => element.scrollIntoView({ block: "center" }));
+  const from = await tray.boundingBox();
+  await page.mouse.move(from.x + from.width / 2, from.y + from.height / 2);
+  await page.mouse.down();
+  const box = await page.locator(".board-frame").boundingBox();
+  await page.mouse.move(box.x + (to.charCodeAt(0) - 97 + 0.5) * box.width / 8, box.y + (56 - to.charCodeAt(1) + 0.5) * box.height / 8, { steps: 6 });
+  await page.mouse.up();
+}
+
+// On its own: a server that asks for a token, and one that ends under a page.
+const alone = {
+  async token(browser) {
+    const { server, address } = await serve("--token", "open-sesame");
+    try {
+      const context = await browser.newContext();
+      const page = await context.newPage();
+      const bare = address.replace(/\/?\?token=.*/, "");
+      assert.match(address, /\?token=open-sesame/);
+      assert.equal((await page.goto(`${bare}/think`)).status(), 401);
+      assert.match(await page.textContent("body"), /asks for a token/);
+      await page.goto(address);
+      await page.waitForSelector(".verdict.instinct strong");
+      assert.doesNotMatch(page.url(), /token/);
+      assert.equal(await page.evaluate(() => document.cookie), "");  // Scripts cannot read it.
+      await page.goto(`${bare}/models`);
+      await page.waitForSelector(".model");
+      await context.close();
+    } finally { server.kill(); }
+  },
+  async disconnect(browser) {
+    const { server, address } = await serve();
+    const page = await (await browser.newContext()).newPage();
+    page.setDefaultTimeout(patience);
+    await page.goto(`${address}/think?player=engine:stockfish%3Fmovetime%3D30000`);
+    await page.waitForSelector("#player-movetime");
+    const states = async () => (await (await fetch(`${address}/api/v1/jobs`)).json()).jobs.map((job) => job.state);
+    const until = async (fits) => { for (let i = 0; i < 600 && !fits(await states()); i++) await new Promise((done) => setTimeout(done, 50)); assert.ok(fits(await states())); };
+    // Who leaves stops their work.
+    await page.locator("main").press(" ");
+    await until((all) => all.at(-1) === "running");
+    await page.goto("about:blank");
+    await until((all) => all.at(-1) === "stopped");
+    // A server that ends says so, and so does the page.
+    await page.goto(`${address}/think?player=engine:stockfish%3Fmovetime%3D30000`);
+    await page.waitForSelector("#player-movetime");
+    await page.locator("main").press(" ");
+    await until((all) => all.at(-1) === "running");
+    const begun = Date.now();
+    const ended = new Promise((resolve) => server.once("exit", resolve));
+    server.kill("SIGINT");
+    await ended;
+    console.log(`     the server ended in ${Date.now() - begun} ms with work under way`);
+    await page.waitForSelector(".toast.error");
+    assert.match(await page.textContent(".toast.error"), /does not answer.*still running/);
+    // At once again, on the same port: the page goes on.
+    const again = spawn(kibitz, ["serve", "--port", new URL(address).port, "--engines", "stockfish"], { stdio: ["ignore", "pipe", "inherit"] });
+    await new Promise((resolve, reject) => { again.stdout.once("data", resolve); again.once("exit", (code) => reject(new Error(`started again: ended with ${code}`))); });
+    await page.fill("#player-movetime", "50");
+    await page.locator("#player-movetime").press("Tab");
+    await page.getByRole("button", { name: "Think", exact: true }).click();
+    await page.waitForSelector(".verdict.after strong");
+    again.kill();
+    await page.context().close();
+  },
+};
+
 async function visit(browser, name, size, scheme) {
   const touch = size === "phone";
   const context = await browser.newContext({ viewport: sizes[size], colorScheme: scheme, hasTouch: touch, reducedMotion: "reduce" });
   context.setDefaultTimeout(patience);
   const page = await context.newPage();
   const faults = [];
-  const expected = name === "play" ? /400/ : /$^/;  // It sends a wrong position on purpose.
+  const expected = ["play", "editor"].includes(name) ? /400/ : /$^/;  // It sends a wrong position on purpose.
   page.on("console", (message) => { if (["error", "warning"].includes(message.type()) && !expected.test(message.text())) faults.push(message.text()); });
   page.on("pageerror", (error) => faults.push(error.message));
   page.on("request", (request) => { if (!request.url().startsWith(site) && !request.url().startsWith("data:")) faults.push(`asks ${request.url()}`); });
@@ -187,14 +370,25 @@ async function visit(browser, name, size, scheme) {
 
 async function weight(browser) {
   const page = await (await browser.newContext()).newPage();
+  const bodies = [];
+  page.on("response", (response) => { bodies.push(response.body().catch(() => "")); });
   let bytes = 0;
-  page.on("response", async (response) => { bytes += (await response.body().catch(() => "")).length; });
-  await page.goto(`${site}/think`);
-  await page.waitForSelector(".board-frame svg");
-  await page.waitForTimeout(500);
-  const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
-  console.log(`page weight ${Math.round(bytes / 1000)} kB, first contentful paint ${Math.round(paint)} ms`);
-  assert.ok(bytes < 500_000);
+  const paints = [];
+  for (let i = 0; i < 7; i++) {
+    await page.goto(`${site}/think`);
+    await page.waitForSelector(".board-frame svg");
+    if (i === 0) {
+      await page.waitForSelector(".verdict.instinct strong");
+      page.removeAllListeners("response");
+      for (const body of bodies) bytes += (await body).length;
+    }
+    const paint = await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+    paints.push(await paint.jsonValue());
+  }
+  paints.sort((a, b) => a - b);
+  console.log(`page weight ${Math.round(bytes / 1000)} kB, first contentful paint ${Math.round(paints[0])} ms at best, ${Math.round(paints[3])} ms in the middle of 7`);
+  assert.ok(bytes > 100_000 && bytes < 500_000);
+  assert.ok(paints[0] < 300);  // The best: others share the machine.
 }
 
 let failed = 0;
@@ -204,7 +398,7 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? 
 try {
   for (const name of Object.keys(scenes)) {
     if (only && only !== name) continue;
-    for (const [size, scheme] of [["desktop", "light"], ["phone", "dark"], ...(process.argv.includes("--all") ? [["desktop", "dark"], ["tablet", "light"], ["phone", "light"]] : [])]) {
+    for (const [size, scheme] of combinations) {
       try {
         await visit(browser, name, size, scheme);
         console.log(`ok   ${name} ${size} ${scheme}`);
@@ -214,7 +408,17 @@ try {
       }
     }
   }
-  if (!only) await weight(browser);
+  for (const name of Object.keys(alone)) {
+    if (only && only !== name) continue;
+    try {
+      await alone[name](browser);
+      console.log(`ok   ${name}`);
+    } catch (error) {
+      failed++;
+      console.log(`FAIL ${name}\n${error.message}`);
+    }
+  }
+  if (!only || only === "weight") await weight(browser);
 } finally {
   await browser.close();
   server.kill();

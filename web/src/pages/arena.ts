@@ -1,28 +1,29 @@
 // Arena: two players against each other, one game to watch, or a series in the background.
-import { get, remove, stream, type Candidate, type PlayerText, type Wdl } from "../api";
+import { follow, get, remove, stream, type Candidate, type PlayerText, type ServerEvent, type Wdl } from "../api";
 import { BoardView } from "../board";
 import { fill, h, percent, svg } from "../dom";
 import { Game } from "../game";
-import { announce, fail, remember, type Page } from "../shell";
+import { allOpenings, chooseOpening, openingName, type Opening } from "../openings";
+import { PlayerChooser } from "../players";
+import { announce, fail, remember, title, type Page } from "../shell";
 import { setWdl, wdlBar } from "../wdl";
 
-interface Opening { eco: string; name: string; moves: string }
 interface Counts { wins: number; draws: number; losses: number }
 interface Summary extends Counts {
   id?: string; players: [string, string]; wanted: number; games: number; elo: number | null; elo_error: number | null; los: number | null;
   as_white: Counts; as_black: Counts; openings: (Counts & { name: string })[]; ends: Record<string, number>;
 }
+interface JobText { id: string; kind: string; state: string }
 interface Ply { moves: Candidate[]; wdl?: Wdl; note: string }
 
 const speeds: [string, number][] = [["slow", 1500], ["normal", 500], ["fastest", 0]];
 const short = (name: string) => decodeURIComponent(name.replace(/^(decoder|policy|lc0|engine):/, "")).replace("?", ", ").replaceAll("&", ", ");
 
 class ArenaPage implements Page {
-  readonly keys: [string, string][] = [["space", "play, pause"], ["s", "one move"], ["← →", "step through the game"], ["n", "new game"], ["f", "flip the board"]];
+  readonly keys: [string, string][] = [["space", "play, pause"], ["s", "one move"], ["← →", "step through the game"], ["n", "new game"], ["o", "openings"], ["f", "flip the board"]];
   private game = new Game(() => this.changed());
   private board!: BoardView;
   private flipped = false;
-  private names: [string, string] = ["", ""];          // White, Black.
   private temperatures: [string, string] = ["", ""];   // "": the player's own.
   private opening = "";
   private openings: Opening[] = [];
@@ -42,15 +43,19 @@ class ArenaPage implements Page {
   private top = h("ul", { class: "bars", "aria-label": "most likely moves" });
   private table = h("div", { class: "series" });
   private earlier = h("div", { class: "earlier" });
-  private selects = [0, 1].map((i) => h("select", { id: `player${i}`, onchange: () => { this.names[i as 0 | 1] = this.selects[i]!.value; this.save(); } }));
+  private choosers = [0, 1].map((i) => new PlayerChooser(`player${i}`, () => this.save()));  // White, Black.
+  private openingField = h("input", { id: "opening", list: "openings", placeholder: "ECO code or name, or a FEN", autocomplete: "off",
+    onchange: () => { this.opening = this.openingField.value; void this.restart(); } });
 
   mount(root: HTMLElement, params: URLSearchParams) {
     this.game = new Game(() => this.changed());
-    this.names = [params.get("white") ?? "", params.get("black") ?? ""];
     this.temperatures = [params.get("white_temperature") ?? "", params.get("black_temperature") ?? ""];
     this.opening = params.get("opening") ?? "";
+    this.openingField.value = this.opening;
     this.running = false;
     this.plies = [];
+    this.series = null;
+    fill(this.table);
     this.build(root);
     void this.begin(params);
     return () => { this.running = false; this.asking?.abort(); this.watching?.abort(); };
@@ -58,22 +63,17 @@ class ArenaPage implements Page {
 
   private async begin(params: URLSearchParams) {
     try {
-      const [{ players }, { openings }] = await Promise.all([get<{ players: PlayerText[] }>("players"), get<{ openings: Opening[] }>("openings")]);
+      const [{ players }, openings] = await Promise.all([get<{ players: PlayerText[] }>("players"), allOpenings()]);
       this.openings = openings;
-      fill(document.getElementById("openings")!, ...openings.map((each) => h("option", { value: `${each.eco} ${each.name}` })));
-      this.selects.forEach((select, i) => {
-        fill(select, ...players.map((each) => h("option", { value: each.name }, each.title)));
-        const place = i as 0 | 1;
-        if (!players.some((each) => each.name === this.names[place])) {
-          const liked = players.filter((each) => each.kind === "policy" || each.kind === "negamax");
-          this.names[place] = (liked[i] ?? players[Math.min(i, players.length - 1)]!).name;
-        }
-        select.value = this.names[place];
-      });
+      fill(document.getElementById("openings")!, ...openings.map((each) => h("option", { value: openingName(each) })));
+      const liked = players.filter((each) => each.kind === "policy" || each.kind === "negamax");
+      this.choosers.forEach((chooser, i) =>
+        chooser.fill(players, params.get(i ? "black" : "white") ?? "", (liked[i] ?? players[Math.min(i, players.length - 1)]!).name));
       const moves = (params.get("moves") ?? "").split(",").filter(Boolean);
       if (moves.length || params.get("fen")) await this.game.load(params.get("fen"), moves);
       else await this.restart();
       await this.listEarlier();
+      await this.reattach();
     } catch (error) { fail(error); }
   }
 
@@ -88,14 +88,13 @@ class ArenaPage implements Page {
     });
     const speed = h("select", { id: "speed", onchange: () => { this.speed = Number(speed.value); } },
       ...speeds.map(([name, value]) => h("option", { value, selected: value === this.speed }, name)));
-    const opening = h("input", { id: "opening", list: "openings", value: this.opening, placeholder: "ECO code or name, or a FEN", autocomplete: "off",
-      onchange: () => { this.opening = opening.value; void this.restart(); } });
     root.append(h("h1", { class: "visually-hidden" }, "Arena"),
       h("section", { class: "stage", "aria-label": "board" }, this.board.element,
         h("div", { class: "under" }, h("div", { class: "evaluation" }, this.wdl, this.wdlText), this.graph, this.moves)),
       h("section", { class: "panel", "aria-label": "players" },
         h("div", { class: "contenders" }, this.card(0, "White"), this.card(1, "Black")),
-        h("div", { class: "opening-row" }, h("label", { for: "opening" }, "Opening"), opening, h("datalist", { id: "openings" })),
+        h("div", { class: "opening-row" }, h("label", { for: "opening" }, "Opening"), this.openingField,
+          h("button", { title: "choose an opening (o)", onclick: () => void this.openOpening() }, "Choose"), h("datalist", { id: "openings" })),
         h("div", { class: "ask-row" }, this.play,
           h("button", { title: "one move (s)", onclick: () => void this.step() }, "Step"),
           h("button", { title: "new game (n)", onclick: () => void this.restart() }, "New game"),
@@ -107,8 +106,8 @@ class ArenaPage implements Page {
     const temperature = h("input", { type: "number", id: `temperature${i}`, min: 0, max: 10, step: 0.1, placeholder: "own", value: this.temperatures[i],
       onchange: () => { this.temperatures[i] = temperature.value; this.save(); } });
     return h("article", { class: `card contender side-${i}` }, h("h2", {}, h("i", { class: `disc disc-${i}`, "aria-hidden": "true" }), color),
-      h("label", { for: `player${i}`, class: "visually-hidden" }, `${color}'s player`), this.selects[i]!,
-      h("label", { for: `temperature${i}`, class: "small" }, "temperature ", temperature));
+      h("label", { for: `player${i}`, class: "visually-hidden" }, `${color}'s player`), this.choosers[i]!.select,
+      h("div", { class: "contender-options" }, h("label", { for: `temperature${i}`, class: "small" }, "temperature ", temperature), this.choosers[i]!.options));
   }
 
   private buildSeries(): HTMLElement {
@@ -121,8 +120,9 @@ class ArenaPage implements Page {
   }
 
   private save() {
-    remember({ white: this.names[0], black: this.names[1], white_temperature: this.temperatures[0], black_temperature: this.temperatures[1],
-      opening: this.opening, moves: this.game.moves.join(",") });
+    title(`${this.choosers.map((each) => each.entry?.title ?? "?").join(" – ")} · Arena`);
+    remember({ white: this.choosers[0]!.value, black: this.choosers[1]!.value, white_temperature: this.temperatures[0], black_temperature: this.temperatures[1],
+      opening: this.opening, fen: this.game.start === null ? null : this.game.start, moves: this.game.moves.join(",") });
   }
 
   // --- One game ---
@@ -134,16 +134,24 @@ class ArenaPage implements Page {
       case "ArrowLeft": void this.game.go(this.game.ply - 1); return true;
       case "ArrowRight": void this.game.go(this.game.ply + 1); return true;
       case "n": void this.restart(); return true;
+      case "o": void this.openOpening(); return true;
       case "f": this.flipped = !this.flipped; this.board.flip(this.flipped); return true;
       default: return false;
     }
+  }
+
+  private async openOpening() {
+    const opening = await chooseOpening().catch(fail);
+    if (!opening) return;
+    this.opening = this.openingField.value = openingName(opening);
+    await this.restart();
   }
 
   private async restart() {
     this.pause();
     this.asking?.abort();
     this.plies = [];
-    const known = this.openings.find((each) => `${each.eco} ${each.name}` === this.opening);
+    const known = this.openings.find((each) => openingName(each) === this.opening);
     try {
       if (known) await this.game.load(null, known.moves.split(" "));
       else if (this.opening.includes("/")) await this.game.load(this.opening, []);
@@ -168,7 +176,7 @@ class ArenaPage implements Page {
   }
 
   private nameOf(side: 0 | 1): string {
-    const name = this.names[side], temperature = this.temperatures[side];
+    const name = this.choosers[side]!.value, temperature = this.temperatures[side];
     if (temperature === "") return name;
     return `${name}${name.includes("?") ? "&" : "?"}temperature=${temperature}`;
   }
@@ -246,31 +254,64 @@ class ArenaPage implements Page {
   // --- Series ---
 
   private async startSeries(pairs: number, openings: string) {
+    const body = { first: this.choosers[0]!.value, second: this.choosers[1]!.value, pairs, openings,
+      white_temperature: this.temperatures[0] === "" ? null : Number(this.temperatures[0]),
+      black_temperature: this.temperatures[1] === "" ? null : Number(this.temperatures[1]) };
+    await this.watch((signal) => stream("series", body, signal));
+  }
+
+  // A series that was started before: this page was left, or loaded again.
+  private async reattach() {
+    const { jobs } = await get<{ jobs: JobText[] }>("jobs");
+    const job = jobs.filter((each) => each.kind === "series" && ["waiting", "running"].includes(each.state)).at(-1);
+    if (job && !this.series) void this.watch((signal) => follow(job.id, signal));
+  }
+
+  private async watch(events: (signal: AbortSignal) => AsyncGenerator<ServerEvent>) {
     this.watching?.abort();
     const controller = this.watching = new AbortController();
-    const body = { first: this.names[0], second: this.names[1], pairs, openings, white_temperature: this.temperatures[0] === "" ? null : Number(this.temperatures[0]),
-      black_temperature: this.temperatures[1] === "" ? null : Number(this.temperatures[1]) };
+    let id = "", state = "";
+    let last: Summary | null = null;
     try {
-      for await (const { event, data } of stream("series", body, controller.signal)) {
-        if (event === "job") { this.series = data.id; fill(this.table, h("p", { class: "status" }, "the first game is being played")); }
-        if (event === "game") this.showSeries(data.summary, false);
+      for await (const { event, data } of events(controller.signal)) {
+        if (event === "job") { this.series = data.id; this.showBegun(data.ahead ? "waits for other work" : "the first game is being played"); }
+        if (event === "start") { id = data.id; this.showBegun(`${short(data.players[0])} – ${short(data.players[1])}: the first game is being played`); }
+        if (event === "game") { last = { ...data.summary, id }; this.showSeries(last!, false); }
+        if (event === "end") state = data.state;
         if (event === "error") throw new Error(data.message);
       }
+      if (controller.signal.aborted) return;
       this.series = null;
+      if (last) this.showSeries(last, true);
+      else fill(this.table, h("p", { class: "status" }, state === "stopped" ? "stopped before the first game ended" : "no game was played"));
       await this.listEarlier();
-    } catch (error) { if (!controller.signal.aborted) fail(error); }
+    } catch (error) {
+      if (controller.signal.aborted) return;
+      this.series = null;
+      fill(this.table);
+      fail(error);
+    }
+  }
+
+  private showBegun(text: string) {
+    fill(this.table, h("section", { class: "card", "aria-label": "result" }, h("p", { class: "status" }, text), this.stopButton()));
+  }
+
+  private stopButton(): HTMLElement {
+    return h("button", { id: "stop-series", title: "the game under way is not counted", onclick: () => { if (this.series) void remove(`jobs/${this.series}`); } }, "Stop");
   }
 
   private showSeries(summary: Summary, done: boolean) {
     const row = (name: string, counts: Counts) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, String(counts.wins)), h("td", {}, String(counts.draws)), h("td", {}, String(counts.losses)));
     fill(this.table, h("section", { class: "card", "aria-label": "result" },
       h("h2", {}, `${summary.games} of ${summary.wanted} games`),
+      done ? null : h("progress", { max: summary.wanted, value: summary.games, "aria-label": "games played" }),
       h("p", { class: "elo" }, eloText(summary)), eloBar(summary),
-      h("table", {}, h("caption", { class: "visually-hidden" }, "results of the first player"),
+      h("table", {}, h("caption", { class: "small" }, `${short(summary.players[0])} against ${short(summary.players[1])}`),
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, short(summary.players[0])), ...["won", "drawn", "lost"].map((each) => h("th", { scope: "col" }, each)))),
         h("tbody", {}, row("all", summary), row("as White", summary.as_white), row("as Black", summary.as_black), ...summary.openings.map((each) => row(each.name, each)))),
       h("div", { class: "ask-row" }, summary.id ? h("a", { class: "button", href: `/api/v1/series/${summary.id}/pgn`, download: `${summary.id}.pgn` }, "PGN") : null,
-        !done && this.series ? h("button", { onclick: () => void remove(`jobs/${this.series}`) }, "Stop after this game") : null)));
+        !done && this.series ? this.stopButton() : null)));
   }
 
   private async listEarlier() {

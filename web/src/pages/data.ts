@@ -1,7 +1,7 @@
 // Data: policy positions with their labels, decoder sequences, 2048 games.
 import { get } from "../api";
 import { BoardView, placementOf } from "../board";
-import { count, fill, h, percent } from "../dom";
+import { count, fill, h, percent, svg } from "../dom";
 import { emptyState, fail, remember, type Page } from "../shell";
 import { Tiles } from "../tiles";
 
@@ -18,7 +18,8 @@ const pathOf = (id: string) => id.split("/").map(encodeURIComponent).join("/");
 
 class DataPage implements Page {
   readonly keys: [string, string][] = [
-    ["← →", "the position before, the next"], ["r", "a random one"], ["f", "flip the board"], ["/", "go to a number"]];
+    ["← →", "the one before, the next; in a 2048 game its steps"], ["↑ ↓", "the 2048 game before, the next"], ["r", "a random one"],
+    ["f", "flip the board"], ["/", "go to a number"]];
   private sets: DataText[] = [];
   private set: DataText | null = null;
   private index = 0;
@@ -41,6 +42,8 @@ class DataPage implements Page {
     this.strategy = params.get("strategy") ?? "deepest";
     this.minDepth = Number(params.get("depth") ?? 0);
     this.flipped = params.get("flip") === "1";
+    this.at = Number(params.get("step") ?? 0);
+    this.goTo = null;
     this.board = new BoardView();
     this.board.flip(this.flipped);
     fill(this.stage, this.board.element);
@@ -59,9 +62,12 @@ class DataPage implements Page {
   }
 
   key(key: string): boolean {
+    const inGame = this.set?.kind === "2048" && this.goTo;
     switch (key) {
-      case "ArrowRight": this.step(1); return true;
-      case "ArrowLeft": this.step(-1); return true;
+      case "ArrowRight": if (inGame) this.goTo!(1); else this.step(1); return true;
+      case "ArrowLeft": if (inGame) this.goTo!(-1); else this.step(-1); return true;
+      case "ArrowDown": if (!inGame) return false; this.step(1); return true;
+      case "ArrowUp": if (!inGame) return false; this.step(-1); return true;
       case "r": this.random(); return true;
       case "f": this.flipped = !this.flipped; this.board.flip(this.flipped); this.save(); return true;
       case "/": document.getElementById("index")?.focus(); return true;
@@ -72,11 +78,11 @@ class DataPage implements Page {
   private save() {
     remember({ set: this.set?.id, index: this.index, split: this.split === "train" ? null : this.split,
       temperature: this.temperature === 50 ? null : this.temperature, strategy: this.strategy === "deepest" ? null : this.strategy,
-      depth: this.minDepth || null, flip: this.flipped ? 1 : null });
+      depth: this.minDepth || null, flip: this.flipped ? 1 : null, step: this.set?.kind === "2048" ? this.at || null : null });
   }
 
   private build() {
-    const choose = h("select", { id: "set", onchange: () => { this.set = this.sets.find((each) => each.id === choose.value)!; this.index = 0; this.build(); void this.load(); } },
+    const choose = h("select", { id: "set", onchange: () => { this.set = this.sets.find((each) => each.id === choose.value)!; this.index = 0; this.at = 0; this.size = 0; this.sample = null; this.goTo = null; this.build(); void this.load(); } },
       ...this.sets.map((each) => h("option", { value: each.id, selected: each === this.set }, `${each.id} (${each.kind})`)));
     const index = h("input", { type: "number", id: "index", min: 0, value: this.index,
       onchange: () => { this.index = Math.max(0, Number(index.value)); void this.load(); } });
@@ -97,13 +103,20 @@ class DataPage implements Page {
       this.body);
   }
 
-  private step(by: number) { this.index = Math.max(0, this.index + by); void this.load(by < 0); }
+  private step(by: number) {
+    const size = this.sample?.sizes?.[this.split] ?? this.size;
+    this.index = Math.max(0, size ? Math.min(size - 1, this.index + by) : this.index + by);
+    this.at = 0;
+    void this.load(by < 0);
+  }
   private random() {
     const size = this.sample?.sizes?.[this.split] ?? this.size;
     if (size) this.index = Math.floor(Math.random() * size);
     void this.load();
   }
   private size = 0;
+  private at = 0;                                        // The step of a 2048 game.
+  private goTo: ((by: number) => void) | null = null;    // Steps through it.
 
   private async load(back = false) {
     if (!this.set) return;
@@ -228,27 +241,58 @@ class DataPage implements Page {
   // --- 2048 ---
 
   private async loadGame(asked: number) {
-    const answer = await get<{ games: number; game: number; score: number; highest_tile: number;
-      steps: { board: number[]; step: number; move: string; values: Record<string, number | null> }[] }>(`data/${pathOf(this.set!.id)}/steps?game=${this.index}`);
+    const answer = await get<PackGame>(`data/${pathOf(this.set!.id)}/steps?game=${this.index}`);
     if (asked !== this.asked) return;
     this.sample = null;
     this.size = answer.games;
+    const last = Math.max(0, answer.steps.length - 1);
+    this.at = Math.max(0, Math.min(this.at, last));
     this.landed(answer.game);
     const tiles = new Tiles();
-    fill(this.stage, tiles.element);
-    const text = h("p", { class: "number" });
+    fill(this.stage, h("div", { class: "pack-board" }, tiles.element));
+    const text = h("p", { class: "number", "aria-live": "polite" });
+    const values = h("ul", { class: "bars", "aria-label": "values of the four moves" });
+    const curve = scoreCurve(answer.steps);
     const show = (at: number) => {
       const step = answer.steps[at];
       if (!step) return;
+      this.at = at;
+      slider.value = String(at);
       tiles.show(step.board);
       tiles.wish(step.values, step.move, true);
-      text.textContent = `step ${step.step}: ${step.move}`;
+      text.textContent = `step ${step.step} of ${answer.steps.at(-1)!.step}: ${step.move} · ${count(step.score)} points before it`;
+      curve.mark(at);
+      const known = Object.values(step.values).filter((each): each is number => each !== null);
+      const most = Math.max(...known), least = Math.min(...known);
+      fill(values, ...Object.entries(step.values).filter(([, value]) => value !== null).sort((a, b) => b[1]! - a[1]!).map(([move, value]) =>
+        h("li", { class: move === step.move ? "played" : "" }, h("strong", {}, move),
+          h("span", { class: "track" }, h("i", { style: { width: percent(most > least ? 0.1 + 0.9 * (value! - least) / (most - least) : 1) } })),
+          h("span", { class: "number" }, String(Number(value!.toPrecision(3)))))));
+      this.save();
     };
-    const slider = h("input", { type: "range", min: 0, max: Math.max(0, answer.steps.length - 1), value: 0, "aria-label": "step",
-      oninput: () => show(Number(slider.value)) });
-    show(0);
-    fill(this.body, h("p", { class: "small" }, `${count(answer.games)} games · score ${count(answer.score)} · largest tile ${answer.highest_tile}`), slider, text);
+    const slider = h("input", { type: "range", id: "step", min: 0, max: last, value: 0, "aria-label": "step", oninput: () => show(Number(slider.value)) });
+    curve.element.addEventListener("click", (event) => {
+      const box = curve.element.getBoundingClientRect();
+      show(Math.round((event.clientX - box.left) / box.width * last));
+    });
+    this.goTo = (by) => show(Math.max(0, Math.min(last, this.at + by)));
+    show(this.at);
+    fill(this.body, h("p", { class: "small" }, `${count(answer.games)} games · score ${count(answer.score)} · largest tile ${answer.highest_tile}`),
+      h("figure", { class: "score-curve" }, h("figcaption", { class: "small" }, "points by step; a click goes there"), curve.element), slider, text, values);
   }
+}
+
+interface PackStep { board: number[]; step: number; score: number; move: string; values: Record<string, number | null> }
+interface PackGame { games: number; game: number; score: number; highest_tile: number; steps: PackStep[] }
+
+// The score of a 2048 game as it grew, with a mark at the step shown.
+function scoreCurve(steps: PackStep[]): { element: SVGElement; mark: (at: number) => void } {
+  const last = Math.max(1, steps.length - 1), most = Math.max(1, steps.at(-1)?.score ?? 1);
+  const mark = svg("line", { y1: 0, y2: 30, class: "graph-now" });
+  const element = svg("svg", { class: "graph", viewBox: "0 0 100 30", preserveAspectRatio: "none", role: "img",
+    "aria-label": `score by step, up to ${most}` },
+  svg("polyline", { class: "graph-line", points: steps.map((step, i) => `${(100 * i / last).toFixed(2)},${(29 - 28 * step.score / most).toFixed(2)}`).join(" ") }), mark);
+  return { element, mark: (at) => { for (const side of ["x1", "x2"]) mark.setAttribute(side, String(100 * at / last)); } };
 }
 
 function boardsOf(tokens: TokenText[]): Map<number, string> {

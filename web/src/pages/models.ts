@@ -1,6 +1,7 @@
 // Models: what is in the folders, with its card.
 import { get, type Model } from "../api";
 import { ago, bytes, count, fill, h } from "../dom";
+import { markdown } from "../markdown";
 import { emptyState, fail, type Page } from "../shell";
 
 const words: Record<string, string> = {
@@ -26,12 +27,24 @@ function rating(model: Model): string {
   return best ? `${Math.round(best.elo)} Elo against ${model.ratings!.anchor}` : "not measured";
 }
 
+// The configuration as a table: a row each number, nested ones by their path.
+function shape(config: unknown): HTMLElement {
+  const rows: [string, string][] = [];
+  const walk = (value: unknown, path: string) => {
+    if (value && typeof value === "object" && !Array.isArray(value)) for (const [key, each] of Object.entries(value)) walk(each, path ? `${path}.${key}` : key);
+    else rows.push([path, Array.isArray(value) ? value.join(", ") : String(value)]);
+  };
+  walk(config, "");
+  return h("details", { class: "shape" }, h("summary", {}, "Configuration"),
+    h("table", {}, h("tbody", {}, ...rows.map(([key, value]) => h("tr", {}, h("th", { scope: "row" }, key), h("td", {}, value))))));
+}
+
 function card(model: Model): HTMLElement {
-  const details = h("details", {}, h("summary", {}, "Card and sizes"), h("div", { class: "card-text" }, "…"));
+  const details = h("details", {}, h("summary", {}, "Card and shape"), h("div", { class: "card-text", tabindex: "0", role: "group", "aria-label": `card of ${model.id}` }, "…"));
   details.addEventListener("toggle", () => {
     if (!details.open) return;
     get<Model>(`models/${model.id.split("/").map(encodeURIComponent).join("/")}`).then((whole) => {
-      fill(details.querySelector("div")!, whole.card || "no card", "\n\n", JSON.stringify(whole.config, null, 1));
+      fill(details.querySelector("div")!, whole.card ? markdown(whole.card) : h("p", { class: "small" }, "It has no card."), shape(whole.config));
     }, fail);
   }, { once: true });
   return h("article", { class: "card model" },

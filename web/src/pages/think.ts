@@ -2,8 +2,12 @@
 import { get, post, remove, stream, type Candidate, type PlayerText, type Wdl } from "../api";
 import { BoardView, placementOf, type Arrow, type Shown } from "../board";
 import { count, fill, h, percent } from "../dom";
+import { Editor } from "../editor";
 import { Game } from "../game";
-import { announce, emptyState, fail, remember, tell, type Page } from "../shell";
+import { chooseOpening } from "../openings";
+import { PlayerChooser } from "../players";
+import { announce, emptyState, fail, remember, tell, title, type Page } from "../shell";
+import { Strip } from "../strip";
 import { setWdl, wdlBar } from "../wdl";
 
 interface Node {
@@ -28,13 +32,15 @@ class ThinkPage implements Page {
   readonly keys: [string, string][] = [
     ["space", "think"], ["s", "stop"], ["← →", "step through the game"], ["Home End", "its start, its end"],
     ["f", "flip the board"], ["n", "new game"], ["u", "take back"], ["/", "paste a FEN, PGN or moves"],
-    ["r", "the same again, with the next seed"],
+    ["e", "set up a position"], ["o", "openings"], ["r", "the same again, with the next seed"],
   ];
 
   private game = new Game(() => this.positionChanged());
   private board!: BoardView;
+  private editor!: Editor;
   private players: PlayerText[] = [];
-  private player = "";
+  private chooser = new PlayerChooser("player", () => this.choose(), false);
+  private get player() { return this.chooser.value; }
   private side: Side = "both";
   private flipped = false;
   private options: Record<string, number | boolean | string> = { legal: true, precision: "f32" };
@@ -47,15 +53,14 @@ class ThinkPage implements Page {
   private variations: Variation[] = [];
   private final: Final | null = null;
   private values = new Map<string, Wdl>();
-  private tokens: number[] = [];
+  private strip = new Strip();
   private preview: Shown | null = null;
 
-  private el!: Record<"choose" | "think" | "instinct" | "tree" | "after" | "counter" | "strip" | "moves" | "fen" | "wdl" |
+  private el!: Record<"think" | "instinct" | "tree" | "after" | "counter" | "moves" | "fen" | "wdl" |
     "wdlText" | "status" | "side", HTMLElement>;
 
   mount(root: HTMLElement, params: URLSearchParams) {
     this.game = new Game(() => this.positionChanged());
-    this.player = params.get("player") ?? "";
     this.side = (params.get("side") as Side) ?? "both";
     this.flipped = params.get("flip") === "1" || this.side === "black";
     for (const [key] of optionFields) if (params.has(key)) this.options[key] = Number(params.get(key));
@@ -63,13 +68,13 @@ class ThinkPage implements Page {
     this.forget();
     this.build(root);
     void this.begin(params);
-    return () => this.stop();
+    return () => { this.stop(); this.editor.hide(); };
   }
 
   private async begin(params: URLSearchParams) {
     try {
       this.players = (await get<{ players: PlayerText[] }>("players")).players;
-      this.fillPlayers();
+      this.fillPlayers(params.get("player") ?? "");
       const moves = (params.get("moves") ?? "").split(",").filter(Boolean);
       const ply = params.has("ply") ? Number(params.get("ply")) : moves.length;
       await this.game.load(params.get("fen"), moves, ply);
@@ -82,12 +87,12 @@ class ThinkPage implements Page {
   private build(root: HTMLElement) {
     this.board = new BoardView();
     this.board.flip(this.flipped);
+    this.editor = new Editor(this.board, (fen) => this.usePosition(fen), () => this.leaveEditor());
     this.el = {
-      choose: h("select", { id: "player", onchange: () => this.choose((this.el.choose as HTMLSelectElement).value) }),
       think: h("button", { class: "primary", onclick: () => this.toggle() }, "Think"),
       instinct: h("div", { class: "verdict instinct" }), tree: h("ol", { class: "tree", "aria-label": "variations" }),
       after: h("div", { class: "verdict after" }), counter: h("div", { class: "counter" }),
-      strip: h("div", { class: "strip" }), moves: h("ol", { class: "moves", "aria-label": "moves of the game" }),
+      moves: h("ol", { class: "moves", "aria-label": "moves of the game" }),
       fen: h("input", { id: "fen", class: "fen", spellcheck: "false", autocomplete: "off",
         placeholder: "paste a FEN, a PGN or moves", "aria-label": "position: FEN, PGN or moves",
         onchange: () => this.paste(), onfocus: () => (this.el.fen as HTMLInputElement).select() }),
@@ -108,15 +113,18 @@ class ThinkPage implements Page {
             tool("New", "new game (n)", () => this.newGame()),
             tool("Take back", "take back (u)", () => this.takeBack()),
             h("span", { class: "gap" }),
+            tool("Set up", "Set up a position (e)", () => this.edit()),
+            tool("Openings", "Openings (o)", () => void this.openOpening()),
+            h("span", { class: "gap" }),
             tool("PGN", "copy the game as PGN", () => void this.copyPgn()),
             tool("FEN", "copy the position as FEN", () => void this.copy(this.game.fen, "FEN"))),
           this.el.moves, this.el.fen)),
-      h("section", { class: "panel", "aria-label": "thought" },
+      h("section", { class: "panel", "aria-label": "thought" }, this.editor.element,
         h("div", { class: "ask" },
-          h("label", { for: "player" }, "Who thinks"), this.el.choose,
+          h("label", { for: "player" }, "Who thinks"), this.chooser.select, this.chooser.options,
           h("div", { class: "ask-row" }, this.el.think, this.el.side)),
         this.buildOptions(), this.el.status, this.el.instinct, this.el.tree, this.el.after, this.el.counter,
-        h("details", { class: "raw" }, h("summary", {}, "Tokens as written"), this.el.strip)));
+        h("details", { class: "raw" }, h("summary", {}, "Tokens as written"), this.strip.element)));
     this.fillSides();
   }
 
@@ -139,22 +147,8 @@ class ThinkPage implements Page {
         h("button", { title: "with the next seed (r)", onclick: () => this.another() }, "Another")));
   }
 
-  private fillPlayers() {
-    const select = this.el.choose as HTMLSelectElement;
-    const groups: [string, (p: PlayerText) => boolean][] = [
-      ["thinks out loud", (p) => p.name.includes("think=1")],
-      ["by instinct", (p) => p.name.includes("think=0") || p.kind === "policy" || p.kind === "lc0"],
-      ["searches", (p) => p.kind === "search" || p.kind === "negamax"],
-      ["engines and others", (p) => p.kind === "engine" || p.kind === "random"],
-    ];
-    fill(select, ...groups.map(([label, fits]) => {
-      const members = this.players.filter(fits);
-      return members.length ? h("optgroup", { label }, ...members.map((p) => h("option", { value: p.name }, p.title))) : null;
-    }));
-    if (!this.players.some((p) => p.name === this.player)) {
-      this.player = (select.querySelector("option") as HTMLOptionElement | null)?.value ?? "";
-    }
-    select.value = this.player;
+  private fillPlayers(wanted: string) {
+    this.chooser.fill(this.players, wanted);
     this.fitPlayer();
     if (!this.players.some((p) => p.name.includes("think=1"))) {
       this.el.tree.before(emptyState("No network here thinks out loud",
@@ -165,6 +159,13 @@ class ThinkPage implements Page {
   // Only who thinks out loud has temperatures of lines, and tokens.
   private fitPlayer() {
     for (const part of document.querySelectorAll<HTMLElement>(".options, .raw")) part.hidden = !this.player.includes("think=1");
+    this.setTitle();
+  }
+
+  // What runs, for a row of tabs.
+  private setTitle() {
+    const name = this.chooser.entry?.title;
+    title(`${this.running ? "… " : ""}${name ? `${name} · Think` : "Think"}`);
   }
 
   private fillSides() {
@@ -189,12 +190,40 @@ class ThinkPage implements Page {
       case "n": this.newGame(); return true;
       case "u": this.takeBack(); return true;
       case "r": this.another(); return true;
+      case "e": this.edit(); return true;
+      case "o": void this.openOpening(); return true;
       case "/": this.el.fen.focus(); return true;
+      case "Escape": if (!this.editor.open) return false; this.leaveEditor(); return true;
       default: return false;
     }
   }
 
-  private choose(name: string) { this.player = name; this.fitPlayer(); this.stop(); this.forget(); this.positionChanged(); }
+  private choose() { this.fitPlayer(); this.stop(); this.forget(); this.positionChanged(); }
+  private edit() {
+    if (this.editor.open) { this.leaveEditor(); return; }
+    this.stop();
+    this.board.accept([], null);
+    this.editor.show(this.game.fen);
+  }
+  // The server says what is wrong with a position; the editor stays open then.
+  private async usePosition(fen: string) {
+    try {
+      await post("position", { start: fen });
+      this.editor.hide();
+      this.values.clear();
+      await this.game.load(fen, []);
+    } catch (error) { fail(error); }
+  }
+  private leaveEditor() { this.editor.hide(); this.positionChanged(); }
+  private async openOpening() {
+    try {
+      const opening = await chooseOpening();
+      if (!opening) return;
+      this.stop();
+      this.editor.hide();
+      await this.game.load(null, opening.moves.split(" "));
+    } catch (error) { fail(error); }
+  }
   private takeSide(side: Side) {
     this.side = side;
     if (side !== "both") { this.flipped = side === "black"; this.board.flip(this.flipped); }
@@ -262,6 +291,7 @@ class ThinkPage implements Page {
   private positionChanged() {
     const now = this.game.now;
     if (!now) return;
+    this.editor.hide();
     if (this.thoughtOf !== now.fen) { this.stop(); this.forget(); }
     this.preview = null;
     this.save();
@@ -341,9 +371,9 @@ class ThinkPage implements Page {
     this.instinct = [];
     this.variations = [];
     this.final = null;
-    this.tokens = [];
+    this.strip.clear();
     if (!this.el) return;
-    for (const part of ["instinct", "tree", "after", "counter", "strip", "status"] as const) fill(this.el[part]);
+    for (const part of ["instinct", "tree", "after", "counter", "status"] as const) fill(this.el[part]);
   }
 
   // Shows the policy of the network for the present position, without a thought.
@@ -399,13 +429,15 @@ class ThinkPage implements Page {
     this.el.think.setAttribute("title", running ? "stop (s)" : "think (space)");
     if (running) this.el.status.textContent = "…";
     else if (this.el.status.textContent === "…") this.el.status.textContent = "";
+    this.strip.writing(running);
+    this.setTitle();
   }
 
   private async readThought(controller: AbortController) {
     const id = decodeURIComponent(this.player.replace(/^decoder:/, "").replace(/\?.*$/, ""));
     const body = { model: id, ...this.game.body, ...this.options };
     for await (const { event, data } of stream("think", body, controller.signal)) {
-      if (data.tokens) { this.tokens.push(...data.tokens); this.count(); }
+      if (data.tokens?.length) { this.strip.add(data.tokens); this.count(); }
       if (event === "waiting") this.el.status.textContent = data.ahead ? `waits for ${data.ahead} other thoughts` : "next in line";
       if (event === "job") this.job = data.id;
       if (event === "start") this.el.status.textContent = "reads the position";
@@ -437,6 +469,7 @@ class ThinkPage implements Page {
   private takeBoard(data: any) {
     const node = this.variations[data.variation]?.nodes[data.ply];
     if (!node) return;
+    this.strip.drafted(data.drafted, data.kept, data.wrong?.length ?? 0);
     Object.assign(node, { written: data.written, rules: data.rules, wrong: data.wrong, fen: data.fen });
     node.chip?.classList.toggle("has-wrong", !!data.wrong?.length);
     if (data.wrong?.length) {
@@ -456,10 +489,9 @@ class ThinkPage implements Page {
     const stats = data.stats;
     fill(this.el.counter,
       figure(count(stats.tokens), "tokens"), figure(count(Math.round(stats.tokens_per_second)), "tokens/s"),
-      figure(String(stats.passes), "passes"), figure(stats.drafted ? percent(stats.accepted / stats.drafted) : "–",
-        "of the rules' drafts held"));
+      figure(String(stats.passes), "passes"), figure(count(stats.accepted), "tokens saved by drafts"),
+      figure(stats.drafted ? percent(stats.accepted / stats.drafted) : "–", "of the rules' drafts held"));
     this.showFinal();
-    void this.showStrip();
   }
 
   private async readAnswer(controller: AbortController) {
@@ -582,29 +614,11 @@ class ThinkPage implements Page {
   }
 
   private count() {
-    if (this.running) fill(this.el.counter, figure(count(Math.max(0, this.tokens.length - 68)), "tokens"));
-  }
-
-  private async showStrip() {
-    const names = (tokenNames ??= await get<{ names: string[] }>("tokens").then((answer) => answer.names)) ?? [];
-    const parts: HTMLElement[] = [];
-    for (let i = 0; i < this.tokens.length; i++) {
-      const name = names[this.tokens[i]!] ?? "?";
-      if (name === "start_pos" && i + 67 < this.tokens.length) {
-        const text = this.tokens.slice(i, i + 68).map((token) => names[token]).join(" ");
-        parts.push(h("span", { class: "token board-token", title: text }, "board · 68"));
-        i += 67;
-      } else {
-        const kind = this.tokens[i]! < 1924 ? "move-token" : name.endsWith("_value") ? "value-token" : "signal-token";
-        parts.push(h("span", { class: `token ${kind}` }, name));
-      }
-    }
-    fill(this.el.strip, ...parts);
+    if (this.running) fill(this.el.counter, figure(count(Math.max(0, this.strip.count - 68)), "tokens"));
   }
 }
 
 const startFen = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
-let tokenNames: string[] | undefined;
 
 // Centipawns or mate of an engine's line, White's view.
 function scoreText(line: { cp?: number; mate?: number }): string | undefined {

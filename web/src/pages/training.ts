@@ -3,17 +3,20 @@ import "uplot/dist/uPlot.min.css";
 import uPlot from "uplot";
 import { get } from "../api";
 import { ago, count, fill, h, svg } from "../dom";
-import { emptyState, fail, remember, type Page } from "../shell";
+import { Sample, type Checkpoint } from "../sample";
+import { emptyState, fail, remember, title, type Page } from "../shell";
 
 interface RunText { id: string; changed: number; idle_seconds: number; bytes: number; checkpoints: number }
-interface Metrics extends RunText { from: number; next: number; more: boolean; lines: Record<string, unknown>[] }
+interface Log { from: number; next: number; more: boolean; lines: Record<string, unknown>[] }
+interface Metrics extends RunText, Log { timing: Log; newest?: Checkpoint }
 interface Curve { steps: number[]; values: number[] }
-interface Run { text: RunText; next: number; train: Map<string, Curve>; val: Map<string, Curve> }
+interface Run { text: RunText; next: number; timingNext: number; train: Map<string, Curve>; val: Map<string, Curve>; newest?: Checkpoint }
 
 const dashes: number[][] = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [1, 5]];
 const first = ["total_loss", "loss"];
-const told = /(loss|acc|top_?\d|^lr$|grad_norm|_mae|per_s|speed)/;
-const skipped = new Set(["step", "epoch", "kind", "closing", "time"]);
+const told = /(loss|acc|top_?\d|^lr$|grad_norm|_mae|per_s|speed|score|ratio)/;
+const manyRuns = 8;  // From so many on, a field finds runs by name.
+const skipped = new Set(["step", "epoch", "kind", "closing", "time", "seconds"]);
 const every = 2000;
 
 class TrainingPage implements Page {
@@ -26,6 +29,14 @@ class TrainingPage implements Page {
   private list = h("div", { class: "runs", role: "group", "aria-label": "runs" });
   private grid = h("div", { class: "multiples" });
   private rest = h("div", { class: "multiples" });  // What hardly tells anything.
+  private samples = new Map<string, Sample>();
+  private sampleList = h("div", { class: "samples" });
+  private sampleBox = h("details", { class: "more", ontoggle: () => this.showSamples() });
+  private position = "";  // FEN that the checkpoints are asked about; "": the usual start.
+  private wanted = "";    // Part of the names of runs to list.
+  private find = h("input", { type: "search", id: "find-run", placeholder: "find a run", "aria-label": "find a run by name",
+    oninput: () => { this.wanted = this.find.value.toLowerCase(); this.showRuns(this.listed); } });
+  private listed: RunText[] = [];
   private timer = 0;
   private left = false;
 
@@ -38,14 +49,22 @@ class TrainingPage implements Page {
     this.chosen = (params.get("runs") ?? "").split(",").filter(Boolean);
     this.smooth = Number(params.get("smooth") ?? 0.6);
     this.log = params.get("log") === "1";
+    this.position = params.get("fen") ?? "";
+    this.samples.clear();
+    fill(this.sampleList);
+    this.sampleBox.open = params.get("thoughts") === "1";
+    const position = h("input", { id: "sample-fen", class: "fen", value: this.position, placeholder: "FEN; empty: the usual start", spellcheck: "false",
+      onchange: () => { this.position = position.value.trim(); this.save(); this.showSamples(); } });
+    fill(this.sampleBox, h("summary", {}, "What the newest checkpoints think"),
+      h("label", { class: "sample-position small", for: "sample-fen" }, "position ", position), this.sampleList);
     const slider = h("input", { type: "range", min: 0, max: 0.99, step: 0.01, value: this.smooth, id: "smooth",
       oninput: () => { this.smooth = Number(slider.value); this.save(); this.draw(); } });
     const log = h("input", { type: "checkbox", id: "log", checked: this.log,
       onchange: () => { this.log = log.checked; this.save(); this.rebuild(); } });
-    root.append(h("h1", { class: "visually-hidden" }, "Training"), this.list,
+    root.append(h("h1", { class: "visually-hidden" }, "Training"), this.find, this.list,
       h("div", { class: "training-tools" },
         h("label", { for: "smooth" }, "smoothing", slider), h("label", { for: "log" }, log, "logarithmic"),
-        h("span", { class: "small" }, "lines: training · dots: validation · ring: its best step")), this.grid,
+        h("span", { class: "small" }, "lines: training · dots: validation · ring: its best step")), this.sampleBox, this.grid,
       h("details", { class: "more", ontoggle: () => this.resize() }, h("summary", {}, "All other numbers of the log"), this.rest));
     void this.refresh();
     const resize = () => this.resize();
@@ -55,6 +74,7 @@ class TrainingPage implements Page {
     return () => {
       this.left = true;
       clearTimeout(this.timer);
+      for (const sample of this.samples.values()) sample.stop();
       removeEventListener("resize", resize);
       removeEventListener("themechange", theme);
       for (const { plot } of this.plots.values()) plot.destroy();
@@ -68,7 +88,8 @@ class TrainingPage implements Page {
   }
 
   private save() {
-    remember({ runs: this.chosen.join(","), smooth: this.smooth === 0.6 ? null : this.smooth, log: this.log ? 1 : null });
+    title(`${this.chosen.join(", ") || "no run"} · Training`);
+    remember({ runs: this.chosen.join(","), thoughts: this.sampleBox.open ? 1 : null, fen: this.position || null, smooth: this.smooth === 0.6 ? null : this.smooth, log: this.log ? 1 : null });
   }
 
   // Reads what is new, again and again.
@@ -85,12 +106,14 @@ class TrainingPage implements Page {
         for (const text of runs) {
           const known = this.runs.get(text.id);
           if (known) known.text = text;
-          else this.runs.set(text.id, { text, next: 0, train: new Map(), val: new Map() });
+          else this.runs.set(text.id, { text, next: 0, timingNext: 0, train: new Map(), val: new Map() });
         }
         await Promise.all(this.chosen.map((id) => this.read(id)));
         if (this.left) return;
+        this.listed = runs;
         this.showRuns(runs);
         this.draw();
+        this.showSamples();
       }
     } catch (error) { fail(error); }
     if (!this.left) this.timer = window.setTimeout(() => void this.refresh(), every);
@@ -100,16 +123,27 @@ class TrainingPage implements Page {
     const run = this.runs.get(id);
     if (!run) return;
     for (let more = true; more;) {
-      const metrics = await get<Metrics>(`runs/${id.split("/").map(encodeURIComponent).join("/")}/metrics?from=${run.next}`);
-      if (metrics.from < run.next) { run.train.clear(); run.val.clear(); }
+      const metrics = await get<Metrics>(`runs/${id.split("/").map(encodeURIComponent).join("/")}/metrics?from=${run.next}&timing_from=${run.timingNext}`);
+      if (metrics.from < run.next || metrics.timing.from < run.timingNext) {
+        // Started over. What came now goes on from where it was asked: ask again from the beginning.
+        const whole = metrics.from === 0 && metrics.timing.from === 0;
+        run.train.clear();
+        run.val.clear();
+        run.next = run.timingNext = 0;
+        if (!whole) continue;
+      }
       run.next = metrics.next;
-      for (const line of metrics.lines) addLine(run, line);
-      more = metrics.more;
+      run.timingNext = metrics.timing.next;
+      run.newest = metrics.newest;
+      for (const line of [...metrics.lines, ...metrics.timing.lines]) addLine(run, line);
+      more = metrics.more || metrics.timing.more;
     }
   }
 
   private showRuns(runs: RunText[]) {
-    fill(this.list, ...runs.map((text) => {
+    this.find.hidden = runs.length < manyRuns;
+    const shown = runs.filter((text) => this.chosen.includes(text.id) || text.id.toLowerCase().includes(this.wanted));
+    fill(this.list, ...shown.map((text) => {
       const place = this.chosen.indexOf(text.id);
       const steps = place >= 0 ? lastStep(this.runs.get(text.id)!) : 0;
       const state = text.idle_seconds < 120
@@ -120,6 +154,26 @@ class TrainingPage implements Page {
           stroke: "currentColor", "stroke-width": 2, "stroke-dasharray": dashes[place % dashes.length]!.join(" ") })) : null,
         text.id, state);
     }));
+  }
+
+  // Of each chosen run what its newest checkpoint thinks; a newer one is asked again.
+  private showSamples() {
+    if (!this.sampleBox.open || this.left) return;
+    this.save();
+    for (const [id, sample] of this.samples) {
+      if (this.chosen.includes(id)) continue;
+      sample.stop();
+      sample.element.remove();
+      this.samples.delete(id);
+    }
+    for (const id of this.chosen) {
+      let sample = this.samples.get(id);
+      if (!sample) {
+        this.samples.set(id, (sample = new Sample(id)));
+        this.sampleList.append(sample.element);
+      }
+      void sample.show(this.runs.get(id)?.newest, this.position);
+    }
   }
 
   private toggle(id: string) {

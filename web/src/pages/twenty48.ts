@@ -10,6 +10,7 @@ interface State {
   preference?: { scores: Record<string, number | null>; values: boolean; best: string | null };
 }
 
+const swipe = 24;  // Pixels; less is a tap.
 const arrows: Record<string, string> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
 
 // One game: a board and who advises or plays.
@@ -23,7 +24,18 @@ class Seat {
   readonly element = h("section", { class: "game2048" },
     h("header", {}, this.select, h("span", { class: "score" }, this.score)), this.tiles.element, this.note);
 
-  constructor(private readonly changed: () => void) {}
+  constructor(private readonly changed: () => void, swiped: (move: string) => void) {
+    const field = this.tiles.element;
+    let begun: PointerEvent | null = null;
+    field.addEventListener("pointerdown", (event) => { begun = event; });
+    field.addEventListener("pointerup", (event) => {
+      const dx = event.clientX - (begun?.clientX ?? event.clientX), dy = event.clientY - (begun?.clientY ?? event.clientY);
+      begun = null;
+      if (Math.max(Math.abs(dx), Math.abs(dy)) < swipe) return;
+      swiped(Math.abs(dx) > Math.abs(dy) ? (dx > 0 ? "right" : "left") : dy > 0 ? "down" : "up");
+    });
+    field.addEventListener("pointercancel", () => { begun = null; });
+  }
 
   async start(seed: number) {
     this.state = await post<State>("2048/prefer", { seed, player: this.player });
@@ -33,7 +45,10 @@ class Seat {
     if (!this.state) return;
     this.take(await post<State>("2048/prefer", { ...this.game(), player: this.player }));
   }
-  async step(move?: string) {
+  // One after another: a key pressed meanwhile waits.
+  step(move?: string): Promise<void> { return (this.queue = this.queue.catch(() => {}).then(() => this.stepNow(move))); }
+  private queue: Promise<void> = Promise.resolve();
+  private async stepNow(move?: string) {
     if (!this.state || this.state.over || (move && !this.state.legal.includes(move))) return;
     this.take(await post<State>("2048/step", { ...this.game(), player: this.player, move }));
   }
@@ -44,7 +59,7 @@ class Seat {
   private take(state: State) { this.state = state; this.show(); }
   private show() {
     const state = this.state!;
-    this.tiles.show(state.board, state.slid);
+    this.tiles.show(state.board, state.move, state.slid);
     this.tiles.wish(state.preference?.scores ?? null, state.preference?.best ?? null, state.preference?.values);
     this.score.textContent = state.score.toLocaleString("en");
     this.note.textContent = `${state.moves} moves · largest tile ${state.max_tile}${state.over ? " · game over" : ""}`;
@@ -76,7 +91,7 @@ class Page2048 implements Page {
         h("button", { title: "new game (n)", onclick: () => void this.restart() }, "New game"),
         h("label", { for: "seed" }, "seed", this.seedField), h("label", { for: "pause" }, "pause", this.speed),
         h("label", { for: "compare" }, compare, "compare two on one seed")),
-      this.games, h("p", { class: "small note2048" }, "Move with the arrow keys. The bars on the edges are what the player would do."));
+      this.games, h("p", { class: "small note2048" }, "Move with the arrow keys, or swipe. The bars on the edges are what the player would do."));
     get<{ models: Model[] }>("models").then(({ models }) => {
       this.players = [...models.filter((model) => model.kind === "2048").map((model) => ({ id: model.id, name: model.id })),
         { id: "oracle:heuristic", name: "expectimax, row heuristic" }, { id: "oracle:snake", name: "expectimax, snake heuristic" }];
@@ -89,7 +104,7 @@ class Page2048 implements Page {
   private async setSeats(wanted: number, names: (string | null)[] = []) {
     while (this.seats.length > wanted) this.seats.pop();
     while (this.seats.length < wanted) {
-      const seat = new Seat(() => this.save());
+      const seat = new Seat(() => this.save(), (move) => this.move(move));
       fill(seat.select, ...this.players.map((each) => h("option", { value: each.id }, each.name)));
       const place = this.seats.length;
       seat.player = names[place] && this.players.some((each) => each.id === names[place]) ? names[place]!
@@ -106,7 +121,7 @@ class Page2048 implements Page {
   }
 
   key(key: string): boolean {
-    if (arrows[key]) { this.running = false; this.showRunning(); void Promise.all(this.seats.map((seat) => seat.step(arrows[key]))).catch(fail); return true; }
+    if (arrows[key]) { this.move(arrows[key]!); return true; }
     switch (key) {
       case " ": this.toggle(); return true;
       case "s": void this.step(); return true;
@@ -114,6 +129,12 @@ class Page2048 implements Page {
       case "r": this.seed = Math.floor(Math.random() * 1e6); this.seedField.value = String(this.seed); void this.restart(); return true;
       default: return false;
     }
+  }
+
+  private move(move: string) {
+    this.running = false;
+    this.showRunning();
+    void Promise.all(this.seats.map((seat) => seat.step(move))).catch(fail);
   }
 
   private async restart() {
