@@ -107,7 +107,7 @@ function(kibitz_configure target torch)
   if(KIBITZ_UNITY AND NOT target MATCHES "_pch")
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     # GCC takes every file but the first for a header, and warns of its anonymous types.
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 

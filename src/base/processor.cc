@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
-#include <ranges>
 #include <vector>
 
 #include "base/error.h"
@@ -90,8 +89,9 @@ bool Runs(CpuLevel level) {
 
 CpuLevel ChosenLevel(std::string_view asked) {
   if (asked.empty()) {
-    for (const auto& [name, level] : kCpuLevels | std::views::reverse) {
-      if (Runs(level)) return level;
+    // Not std::views::reverse, which clang 14 cannot compile: the fuzz targets are built with it.
+    for (auto each = std::rbegin(kCpuLevels); each != std::rend(kCpuLevels); ++each) {
+      if (Runs(each->second)) return each->second;
     }
     return CpuLevel::kV2;
   }
@@ -111,7 +111,8 @@ void RunForThisProcessor(const std::string& program, char** argv) {
   const char* asked = std::getenv("KIBITZ_CPU");
   const CpuLevel best = ChosenLevel(asked == nullptr ? "" : asked);
   const std::filesystem::path folder = ProgramFolder();
-  for (const auto& [name, level] : kCpuLevels | std::views::reverse) {
+  for (auto each = std::rbegin(kCpuLevels); each != std::rend(kCpuLevels); ++each) {
+    const auto& [name, level] = *each;
     if (level == CpuLevel::kV2 || level > best || !Runs(level)) continue;
     for (const auto& above : {folder, folder.parent_path() / "lib" / "kibitz"}) {
       const std::string path = (above / "cpu" / name / program).string();
