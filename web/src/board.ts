@@ -221,8 +221,11 @@ export class BoardView {
     const neck = Math.max(start + 0.02, tip - head * 1.25);
     const outline = `M${point(start, half)} L${point(neck, half)} L${point(neck, head)} L${point(tip, 0)} ` +
       `L${point(neck, -head)} L${point(neck, -half)} L${point(start, -half)} Z`;
-    const opacity = arrow.kind === "share" ? 0.3 + 0.6 * weight : 0.85;
-    return [svg("path", { d: outline, class: `arrow arrow-${arrow.kind}`, opacity: opacity.toFixed(2) })];
+    const share = arrow.kind === "share";
+    const opacity = share ? 0.4 + 0.5 * weight : 0.85;
+    // The likelier, the deeper: width, opacity and colour say the same.
+    return [svg("path", { d: outline, class: `arrow arrow-${arrow.kind}`, opacity: opacity.toFixed(2),
+      style: share ? { fill: `hsl(${200 + 18 * weight} ${45 + 25 * weight}% ${58 - 24 * weight}%)` } : {} })];
   }
 
   // A ring, the piece that the model wrote on the square itself, and what the rules say in its corner.

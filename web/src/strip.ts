@@ -3,6 +3,8 @@
 import { get } from "./api";
 import { h } from "./dom";
 
+interface Draft { drafted: number; kept: number; wrong: number }
+
 const boardSize = 68;
 let tokenNames: Promise<{ names: string[]; moves: number }> | null = null;
 
@@ -13,7 +15,7 @@ export class Strip {
   private moves = 0;
   private block: HTMLElement | null = null;  // The board being written.
   private written: string[] = [];            // Its tokens.
-  private waiting: number[] = [];            // Before the names are known.
+  private waiting: (number | Draft)[] = [];  // Before the names are known, in order.
 
   count = 0;
 
@@ -27,17 +29,23 @@ export class Strip {
 
   add(tokens: number[]) {
     this.count += tokens.length;
-    this.waiting.push(...tokens);
+    this.take(...tokens);
+  }
+
+  // What became of the draft of the last board.
+  drafted(drafted: number, kept: number, wrong: number) { if (drafted) this.take({ drafted, kept, wrong }); }
+
+  private take(...parts: (number | Draft)[]) {
+    this.waiting.push(...parts);
     if (this.names.length) { this.show(); return; }
     tokenNames ??= get<{ names: string[]; moves: number }>("tokens");
     tokenNames.then(({ names, moves }) => { this.names = names; this.moves = moves; this.show(); }, () => { tokenNames = null; });
   }
 
-  // What became of the draft of the last board.
-  drafted(drafted: number, kept: number, wrong: number) {
+  private note({ drafted, kept, wrong }: Draft) {
     const blocks = this.element.querySelectorAll<HTMLElement>(".board-token");
     const block = blocks[blocks.length - 1];
-    if (!block || !drafted) return;
+    if (!block) return;
     block.classList.toggle("cut", kept < drafted);
     block.append(h("span", { class: "kept" }, ` ${kept} of ${drafted} drafted kept`), wrong ? h("span", { class: "wrong-count" }, ` ≠${wrong}`) : "");
   }
@@ -49,7 +57,10 @@ export class Strip {
 
   private show() {
     const end = this.caret.isConnected ? this.caret : null;
-    for (const token of this.waiting) this.element.insertBefore(this.part(token), end);
+    for (const each of this.waiting) {
+      if (typeof each === "number") this.element.insertBefore(this.part(each), end);
+      else this.note(each);
+    }
     this.waiting = [];
     if (this.element.scrollHeight > this.element.clientHeight) this.element.scrollTop = this.element.scrollHeight;
   }

@@ -65,8 +65,8 @@ const scenes = {
     await page.locator("main").press(" ");
     await page.waitForSelector(".verdict.after strong");
     // The root's board, then the network's: each a block of 68 tokens, with what was kept of its draft.
+    await page.waitForSelector(".strip .board-token .kept");
     assert.match(await page.textContent(".strip"), /^board · 68start_think/);
-    assert.ok((await page.locator(".strip .board-token .kept").count()) >= 1);
     assert.ok((await page.locator(".strip .move-token").count()) >= 2);
     assert.equal(await page.locator(".caret").count(), 0);
     await page.locator(".raw summary").click();
@@ -162,7 +162,7 @@ const scenes = {
     await page.click("#start-series");
     await page.waitForFunction(() => /4 of 4 games/.test(document.querySelector(".series")?.textContent ?? ""), null, { timeout: 4 * patience });
     await page.waitForSelector(".series-list li");
-    assert.equal(await page.locator("#stop-series").count(), 0);
+    await page.waitForFunction(() => !document.querySelector("#stop-series"), null, { timeout: patience });
     // A series outlives the page: a reload finds it, and it can be stopped within a game.
     await page.selectOption("#player0", "negamax?depth=2");
     await page.fill("#player0-depth", "6");
@@ -358,6 +358,7 @@ async function visit(browser, name, size, scheme) {
   await page.waitForTimeout(200);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `scrolls sideways by ${wide} px`);
+  if (name === "arena") await page.evaluate(() => scrollTo(0, 0));
   if (pictures && picture) await page.screenshot({ path: path.join(pictures, `${picture}-${size}-${scheme}.png`) });
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
