@@ -402,9 +402,12 @@ TEST(UciTest, EveryKindOfPlayerPlaysAndShowsLines) {
         {.command = {kProgram, "uci", player}, .options = {{"MultiPV", "4"}, {"Seed", "3"}}});
     oracles::GameSoFar game;
     for (int ply = 0; ply < 12; ++ply) {
+      // Weakened Stockfish plays at random: any position can arise, also one with few moves.
+      const size_t legal = chess::LegalMoves(game.Current()).size();
+      if (legal == 0) break;
       const auto answer = client.Ask(game, {.nodes = 200});
       ASSERT_TRUE(answer.move) << ToFen(game.Current());
-      EXPECT_EQ(answer.lines.size(), 4u) << ToFen(game.Current());
+      EXPECT_EQ(answer.lines.size(), std::min<size_t>(4, legal)) << ToFen(game.Current());
       game.moves.push_back(*answer.move);
     }
   }
