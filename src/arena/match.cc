@@ -53,6 +53,7 @@ std::string NoteOf(const MatchResult& result) {
 
 std::string ErrorText(double value, double error) {
   if (std::isinf(value)) return value > 0 ? "+inf" : "-inf";
+  if (std::abs(value) < 0.05) value = 0;  // Not -0.0.
   if (!std::isfinite(error)) return fmt::format("{:+.1f} ± inf", value);
   return fmt::format("{:+.1f} ± {:.1f}", value, error);
 }

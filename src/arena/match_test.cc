@@ -67,6 +67,12 @@ TEST(MatchTest, IsTheSameOnAnyNumberOfThreads) {
   EXPECT_THAT(one, HasSubstr("\"pentanomial\""));
 }
 
+TEST(MatchTest, ZeroHasNoMinus) {
+  EXPECT_EQ(ErrorText(-0.0, 0), "+0.0 ± 0.0");
+  EXPECT_EQ(ErrorText(-0.04, 3), "+0.0 ± 3.0");
+  EXPECT_EQ(ErrorText(-0.06, 3), "-0.1 ± 3.0");
+}
+
 TEST(MatchTest, StatesWhetherTheOnePlyRuleWasOn) {
   const std::string policy = testing::ModelPath("policy-small");
   const auto play = [&](bool one_ply) {

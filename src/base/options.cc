@@ -190,6 +190,7 @@ std::string Fields::Set(std::string_view name, std::string_view value) {
   if (field == nullptr) {
     const std::string nearest = Suggest(name);
     const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
+    if (fields_.empty()) return fmt::format("{} is no option here: there are none", Quoted(name));
     return fmt::format("{} is no option here{}; there are {}", Quoted(name), hint,
                        fmt::join(Names(), ", "));
   }

@@ -104,6 +104,11 @@ TEST(OptionsTest, WrongFlagsSayWhatToDo) {
   EXPECT_THAT(UsageError({"--learning-rate", "nan"}), HasSubstr("a number"));
 }
 
+TEST(OptionsTest, WhereThereAreNoOptionsItSaysSo) {
+  Fields fields;
+  EXPECT_EQ(fields.Set("temperature", "1"), "'temperature' is no option here: there are none");
+}
+
 TEST(OptionsTest, SavedCopyComesBack) {
   RunOptions o;
   o.batch_size = 5;

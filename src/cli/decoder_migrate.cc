@@ -32,24 +32,16 @@ Fields FieldsOf(MigrateOptions& options) {
 
 bool IsSafetensors(const std::string& path) { return path.ends_with(".safetensors"); }
 
-Value WeightsValue(const io::StateDict& weights) {
-  Value::Pairs pairs;
-  for (const io::NamedTensor& item : weights.tensors()) {
-    pairs.emplace_back(Value::String(item.name), Value::Of(item.tensor));
-  }
-  return Value::Dict(std::move(pairs));
-}
-
 // The file's other entries stay, but the optimizer's state: it is of the old shapes.
 Value Rewrapped(const Value& root, const io::StateDict& weights, bool changed) {
   if (root.Find("model_state_dict") == nullptr) {
-    return Value::Dict({{Value::String("model_state_dict"), WeightsValue(weights)}});
+    return Value::Dict({{Value::String("model_state_dict"), io::ToDict(weights.tensors())}});
   }
   Value::Pairs pairs;
   for (const auto& [key, value] : root.pairs()) {
     const bool named = key.Is(Value::Kind::kString);
     if (named && key.AsText() == "model_state_dict") {
-      pairs.emplace_back(key, WeightsValue(weights));
+      pairs.emplace_back(key, io::ToDict(weights.tensors()));
     } else if (!(changed && named && key.AsText() == "optimizer_state_dict")) {
       pairs.emplace_back(key, value);
     }

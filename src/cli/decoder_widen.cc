@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <utility>
 
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "io/weights/model_file.h"
@@ -34,18 +34,17 @@ Fields FieldsOf(WidenArguments& options) {
 }
 
 int Run(const WidenArguments& options, const Context& context) {
+  if (!options.out.ends_with(".pt")) {
+    throw Error::Usage("--out is {}, expected a file that ends with .pt", options.out);
+  }
   const io::ModelFile file = io::ReadModel(options.in);
   const decoder::WeightsFile wide = decoder::Widen(decoder::WeightsOf(file), options.widen);
-  Value::Pairs weights;
-  for (const io::NamedTensor& item : wide.weights.tensors()) {
-    weights.emplace_back(Value::String(item.name), Value::Of(item.tensor));
-  }
   nlohmann::ordered_json config = file.config.is_object() ? file.config : nlohmann::ordered_json();
   config["model"]["embed_dim"] = wide.config.embed_dim;
   config["model"]["num_heads"] = wide.config.num_heads;
   config["model"]["d_ff"] = wide.config.d_ff;
   io::WritePt(options.out,
-              Value::Dict({{Value::String("model_state_dict"), Value::Dict(std::move(weights))},
+              Value::Dict({{Value::String("model_state_dict"), io::ToDict(wide.weights.tensors())},
                            {Value::String("config"), io::FromTree(config)}}));
   if (context.json) {
     PrintJson({{"in", options.in},

@@ -191,13 +191,9 @@ class Run {
   }
 
   void Save(bool best) {
-    io::Value::Pairs weights;
-    for (const io::NamedTensor& item : WeightsOf(trainee_.module())) {
-      weights.emplace_back(io::Value::String(item.name), io::Value::Of(item.tensor));
-    }
     report_.checkpoint = folder_.Save({.epoch = state_.epoch,
                                        .step = report_.steps,
-                                       .model = io::Value::Dict(std::move(weights)),
+                                       .model = io::ToDict(WeightsOf(trainee_.module())),
                                        .optimizer = optimizer_.ToValue(),
                                        .config = options_.config,
                                        .student = state_.ToValue(facts_.samples),

@@ -110,4 +110,12 @@ std::vector<float> StateDict::Floats(std::string_view name,
   return ToFloats(tensor);
 }
 
+Value ToDict(const std::vector<NamedTensor>& tensors) {
+  Value::Pairs pairs;
+  for (const NamedTensor& item : tensors) {
+    pairs.emplace_back(Value::String(item.name), Value::Of(item.tensor));
+  }
+  return Value::Dict(std::move(pairs));
+}
+
 }  // namespace kibitz::io

@@ -44,4 +44,7 @@ class StateDict {
   std::unordered_map<std::string, size_t> index_;
 };
 
+// Tensors by name as a dict, for a file to be written.
+Value ToDict(const std::vector<NamedTensor>& tensors);
+
 }  // namespace kibitz::io

@@ -23,11 +23,11 @@ struct LossWeights {
   double board = 1;
   double wl = 1;
   double d = 1;
-  double instinct = 5;   // The move at the root of a thought.
-  double branch_wl = 1;  // wl of branches.
-  double piece_moves = 2;
-  double threats = 1;
-  double early_end = 5;  // The final move behind a variation that is not the last.
+  double instinct = 5;     // The move at the root of a thought.
+  double branch_wl = 1;    // wl of branches.
+  double piece_moves = 2;  // Moves from and to squares of the root.
+  double threats = 1;      // The same of the opponent.
+  double early_end = 5;    // The final move behind a variation that is not the last.
 };
 
 struct Mean {

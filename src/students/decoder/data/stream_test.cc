@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "students/decoder/data/train_options.h"
 #include "tests/support/decoder_records.h"
 #include "tests/support/test_data.h"
 
@@ -174,6 +175,21 @@ TEST_F(StreamTest, GamesAloneAndThoughtsAlone) {
   EXPECT_NE(kibitz::testing::MessageOf([&] { BatchStream(games_.get(), nullptr, options); }), "");
   EXPECT_NE(kibitz::testing::MessageOf([&] { BatchStream(nullptr, searches_.get(), options); }),
             "");
+}
+
+TEST(TrainOptionsTest, TargetsThatNeedOthersSaySo) {
+  FinetuneOptions options;
+  options.data.variation_parquet_dir = options.data.pretrain_parquet_dir = "here";
+  CheckOptions(options);
+  options.data.thinking.square_moves = true;
+  EXPECT_NE(kibitz::testing::MessageOf([&] { CheckOptions(options); }).find("data.piece_moves"),
+            std::string::npos);
+  options.data.thinking.piece_moves = true;
+  options.data.thinking.legal_share = 0.1;
+  EXPECT_NE(kibitz::testing::MessageOf([&] { CheckOptions(options); }).find("data.soft_targets"),
+            std::string::npos);
+  options.data.thinking.soft_targets = true;
+  CheckOptions(options);
 }
 
 }  // namespace

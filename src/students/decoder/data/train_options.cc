@@ -146,6 +146,14 @@ void CheckOptions(const TrainOptions& options) {
     want(options.data.parquet_dir, "data.parquet_dir", "games");
     return;
   }
+  const ThinkingOptions& thinking = options.data.thinking;
+  if (thinking.square_moves && !thinking.piece_moves) {
+    throw Error::Usage("data.square_moves is set, but not data.piece_moves, which it adds to");
+  }
+  if (thinking.legal_share > 0 && !thinking.soft_targets) {
+    throw Error::Usage("data.legal_share is {}, but data.soft_targets is not set",
+                       thinking.legal_share);
+  }
   const double ratio = options.data.stream.variation_ratio;
   if (ratio < 1) want(options.data.pretrain_parquet_dir, "data.pretrain_parquet_dir", "games");
   if (ratio > 0) want(options.data.variation_parquet_dir, "data.variation_parquet_dir", "searches");

@@ -450,15 +450,11 @@ TEST(PlayerTest, RefusesWhatIsNoDecoder) {
 // A checkpoint of these weights with this config.model.
 void WriteCheckpoint(const std::string& path, const io::StateDict& weights,
                      const nlohmann::ordered_json& model) {
-  io::Value::Pairs pairs;
-  for (const io::NamedTensor& item : weights.tensors()) {
-    pairs.emplace_back(io::Value::String(item.name), io::Value::Of(item.tensor));
-  }
   const auto dict = [](const char* key, io::Value value) {
     return std::pair(io::Value::String(key), std::move(value));
   };
   io::WritePt(path, io::Value::Dict(
-                        {dict("model_state_dict", io::Value::Dict(std::move(pairs))),
+                        {dict("model_state_dict", io::ToDict(weights.tensors())),
                          dict("config", io::Value::Dict({dict("model", io::FromTree(model))}))}));
 }
 
