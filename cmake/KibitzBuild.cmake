@@ -147,7 +147,7 @@ endif()
 # What tests share: where data is, temporary folders, running programs.
 if(KIBITZ_TESTS)
   add_library(kibitz_test_support STATIC ${CMAKE_SOURCE_DIR}/tests/support/test_data.cc
-              ${CMAKE_SOURCE_DIR}/tests/support/corruption.cc)
+              ${CMAKE_SOURCE_DIR}/tests/support/corruption.cc ${CMAKE_SOURCE_DIR}/tests/support/child.cc)
   kibitz_configure(kibitz_test_support FALSE)
   target_include_directories(kibitz_test_support PUBLIC ${CMAKE_SOURCE_DIR})
   target_compile_definitions(kibitz_test_support PRIVATE KIBITZ_SOURCE_DIR="${CMAKE_SOURCE_DIR}"

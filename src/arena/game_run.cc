@@ -1,38 +1,33 @@
 #include "arena/game_run.h"
 
-#include <filesystem>
-
 #include "arena/named_openings.h"
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread_pool.h"
+#include "base/write_lock.h"
 #include "games/chess/pgn_writer.h"
+#include "io/bytes/fingerprint.h"
+#include "io/weights/model_file.h"
 
 namespace kibitz::arena {
 namespace {
 
-namespace fs = std::filesystem;
 using chess::Color;
 using chess::GameResult;
 
-uint64_t BytesOf(const std::string& path) {
-  std::error_code error;
-  if (fs::is_regular_file(path, error)) return fs::file_size(path, error);
-  uint64_t bytes = 0;
-  if (fs::is_directory(path, error)) {
-    for (const auto& entry : fs::recursive_directory_iterator(path, error)) {
-      if (entry.is_regular_file(error)) bytes += entry.file_size(error);
-    }
-  }
-  return bytes;
+// Adds "bytes" and "hash".
+void AddContent(Json& json, const std::string& path) {
+  Json content = io::FingerprintOf(path);
+  content.erase("name");
+  json.update(content);
 }
 
 Json DescribeOpenings(OpeningOptions options) {
   Json json = FieldsOf(options).ToTree();
   if (!options.fen.empty()) json["fen"] = options.fen;
   if (options.fen.empty() && options.source != "named" && options.source != "start") {
-    json["bytes"] = BytesOf(options.source == "book" ? BookPath() : options.source);
+    AddContent(json, options.source == "book" ? BookPath() : options.source);
   }
   return json;
 }
@@ -56,10 +51,8 @@ Fields FieldsOf(RunOptions& options) {
 
 std::unique_ptr<io::Journal> OpenJournal(const RunOptions& options, const Json& settings) {
   if (options.out.empty()) return nullptr;
-  fs::create_directories(options.out);
-  const std::string path = options.out + "/journal.jsonl";
-  if (options.fresh) fs::remove(path);
-  return std::make_unique<io::Journal>(path, settings);
+  MakeFolder(options.out);
+  return std::make_unique<io::Journal>(options.out + "/journal.jsonl", settings, options.fresh);
 }
 
 void WriteReports(const RunOptions& options, const std::string& text, const Json& json,
@@ -85,7 +78,8 @@ Json DescribeContenders(const std::vector<Contender>& contenders) {
     if (!contender.one_ply) item["one_ply"] = false;
     const auto maker =
         players::MakerFor(players::ParsePlayerName(contender.name).OrThrow("player"));
-    if (maker->kind() != "engine" && !maker->path().empty()) item["bytes"] = BytesOf(maker->path());
+    if (maker->kind() != "engine" && !maker->path().empty())
+      AddContent(item, io::FindModel(maker->path()));
   }
   return json;
 }

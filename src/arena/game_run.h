@@ -45,7 +45,7 @@ std::unique_ptr<io::Journal> OpenJournal(const RunOptions& options, const Json& 
 void WriteReports(const RunOptions& options, const std::string& text, const Json& json,
                   const Page& page);
 
-// Names of the players, and the sizes of the files behind them: what a journal remembers.
+// Names of the players, with size and hash of the files behind them: what a journal remembers.
 Json DescribeContenders(const std::vector<Contender>& contenders);
 
 struct GameSetup {

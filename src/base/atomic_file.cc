@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/write_lock.h"
 
 namespace kibitz {
 namespace {
@@ -40,14 +40,6 @@ void SyncFolderOf(const std::string& path) {
   close(descriptor);
 }
 
-// Whether the name still leads to the open file; not when its writer has just renamed it.
-bool StillNamed(int descriptor, const std::string& path) {
-  struct stat by_descriptor = {};
-  struct stat by_name = {};
-  return fstat(descriptor, &by_descriptor) == 0 && stat(path.c_str(), &by_name) == 0 &&
-         by_descriptor.st_ino == by_name.st_ino && by_descriptor.st_dev == by_name.st_dev;
-}
-
 // Opens the temporary file for us alone: two writers would mix their bytes.
 int OpenLocked(const std::string& path, const std::string& temporary) {
   while (true) {
@@ -60,7 +52,7 @@ int OpenLocked(const std::string& path, const std::string& temporary) {
       throw Error("{} is being written by another process; wait for it or choose another name",
                   path);
     }
-    if (StillNamed(descriptor, temporary)) return descriptor;
+    if (internal::StillNamed(descriptor, temporary)) return descriptor;
     close(descriptor);
   }
 }

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/interrupt.h"
 #include "base/log.h"
@@ -190,6 +191,9 @@ int RunCaught(std::string_view program, const std::function<int()>& run) {
       case Error::Kind::kFailed:
         return kFailed;
     }
+  } catch (const std::filesystem::filesystem_error& error) {
+    fmt::print(stderr, "{}: cannot use {}: {}; check that it exists and that you may write there\n",
+               program, error.path1().string(), error.code().message());
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: unexpected: {}\n", program, error.what());
   }

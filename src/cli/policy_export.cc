@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/write_lock.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/model_export.h"
@@ -47,7 +48,7 @@ int ExportCheckpoint(const PolicyExportOptions& options, const Context& context)
                        options.model, config.num_moves, policy::kFullVocabularySize);
   }
   if (!options.to.vocabulary.empty()) {
-    std::filesystem::create_directories(options.out);
+    MakeFolder(options.out);
     policy::Vocabulary::Read(options.to.vocabulary).Write(options.out + "/vocab.npy");
   }
   return ExportModel({.weights = file.weights,

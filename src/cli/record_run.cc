@@ -4,17 +4,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/json_output.h"
+#include "io/bytes/fingerprint.h"
 
 namespace kibitz::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-namespace fs = std::filesystem;
 
 void PrintDone(const RecordRun& run, const Json& report, const SkipCounter& skipped,
                const Context& context) {
@@ -56,19 +55,9 @@ Fields FieldsOf(RecordOutput& output) {
 }
 
 Json DescribeInputs(const std::vector<std::string>& paths) {
-  Json inputs = Json::array();
-  for (const std::string& path : paths) {
-    if (!fs::exists(path)) throw Error("{}: no such file or folder", path);
-    uint64_t bytes = 0;
-    if (fs::is_directory(path)) {
-      for (const auto& entry : fs::recursive_directory_iterator(path)) {
-        if (entry.is_regular_file()) bytes += entry.file_size();
-      }
-    } else {
-      bytes = fs::file_size(path);
-    }
-    inputs.push_back({{"path", path}, {"bytes", bytes}});
-  }
+  Json inputs = io::FingerprintsOf(paths);
+  for (size_t i = 0; i < paths.size(); ++i) inputs[i]["path"] = paths[i];
+  for (Json& input : inputs) input.erase("name");
   return inputs;
 }
 

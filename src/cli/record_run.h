@@ -38,7 +38,7 @@ struct RecordRun {
   std::string unit;  // "games", "positions".
 };
 
-// Path and size of each file, for the copy of the options.
+// Path, size and hash of each file, for the copy of the options.
 nlohmann::ordered_json DescribeInputs(const std::vector<std::string>& paths);
 
 // Computes the missing parts, joins them to the output and reports. Returns the exit code.

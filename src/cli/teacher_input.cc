@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "io/bytes/fingerprint.h"
+#include "io/weights/model_file.h"
 #include "oracles/engines/line_process.h"
 #include "oracles/records/engine_teacher.h"
 #include "oracles/records/search_teacher.h"
@@ -106,6 +108,7 @@ class NetTeacher : public oracles::Teacher {
  public:
   explicit NetTeacher(const TeacherInput& input)
       : search_(input.search),
+        network_(io::FingerprintOf(io::FindModel(search_.network.path))),
         evaluator_(LoadEvaluator(search_)),
         teacher_(*evaluator_, SearchOptionsOf(input)) {}
 
@@ -115,6 +118,7 @@ class NetTeacher : public oracles::Teacher {
   }
   nlohmann::ordered_json OptionsJson() const override {
     nlohmann::ordered_json json = teacher_.OptionsJson();
+    json["network"] = network_;
     json["precision"] = search_.network.precision == nn::Precision::kF32 ? "f32" : "int8";
     json["policy_temperature"] = search_.policy_temperature;
     json["lc0_rounding"] = search_.lc0_rounding;
@@ -123,6 +127,7 @@ class NetTeacher : public oracles::Teacher {
 
  private:
   SearchInput search_;
+  nlohmann::ordered_json network_;  // Its fingerprint.
   std::shared_ptr<oracles::Evaluator> evaluator_;
   oracles::SearchTeacher teacher_;
 };

@@ -6,14 +6,20 @@
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
+#include "base/config.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "base/write_lock.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/twenty48_evaluation.h"
+#include "io/bytes/fingerprint.h"
+#include "io/runs/journal.h"
+#include "io/weights/model_file.h"
 #include "oracles/twenty48/self_play.h"
 #include "students/twenty48/play/labelled_games.h"
 
@@ -23,6 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using oracles::RawGame;
 using oracles::RawMeta;
+using Json = nlohmann::ordered_json;
 
 struct GenerateOptions {
   oracles::SelfPlayOptions play = {.search = {.depth = 2}};
@@ -77,14 +84,44 @@ std::vector<int64_t> Missing(const GenerateOptions& options) {
   return numbers;
 }
 
+// Everything that the games depend on besides their numbers.
+Json SettingsOf(const GenerateOptions& options) {
+  GenerateOptions copy = options;
+  Json settings = {{"command", "2048 generate"}, {"options", FieldsOf(copy.play).ToTree()}};
+  const bool named = options.oracle.empty() || !fs::exists(options.oracle);
+  settings["oracle"] = named ? Json(options.oracle.empty() ? "heuristic" : options.oracle)
+                             : io::FingerprintOf(options.oracle);
+  if (!options.student.empty()) {
+    settings["student"] = io::FingerprintOf(io::FindModel(options.student));
+    settings["temperature"] = options.temperature;
+  }
+  return settings;
+}
+
+// Games of other settings in one folder could not be told apart.
+void CheckSettings(const GenerateOptions& options, const std::vector<int64_t>& missing) {
+  const std::string path = options.out + "/settings.json";
+  const Json now = SettingsOf(options);
+  if (fs::exists(path)) {
+    const std::string difference = io::SettingsDifference(LoadConfig(path).tree, now);
+    if (difference.empty()) return;
+    throw Error("{}: made with other options: {}; give the same options to go on, or another --out",
+                path, difference);
+  }
+  if (std::ssize(missing) < options.games) {
+    LogWarn("{}: its games do not say which oracle made them; they are kept", options.out);
+  }
+  WriteFileAtomically(path, now.dump(2) + "\n");
+}
+
 struct Totals {
   std::atomic<int64_t> games{0};
   std::atomic<int64_t> moves{0};
   std::atomic<int64_t> score{0};
 };
 
-void PlayAll(const GenerateOptions& options, const std::vector<int64_t>& numbers, Totals& totals) {
-  const auto evaluation = OpenEvaluation(options.oracle);
+void PlayAll(const GenerateOptions& options, const oracles::AfterstateValue& evaluation,
+             const std::vector<int64_t>& numbers, Totals& totals) {
   Progress progress("games", static_cast<uint64_t>(options.games));
   progress.Add(static_cast<uint64_t>(options.games) - numbers.size());
   const auto keep = [&](const RawGame& game) {
@@ -97,7 +134,7 @@ void PlayAll(const GenerateOptions& options, const std::vector<int64_t>& numbers
   if (options.student.empty()) {
     ThreadPool pool(options.Threads());
     pool.ParallelFor(numbers.size(), [&](size_t i) {
-      oracles::Expectimax search(*evaluation, options.play.search);
+      oracles::Expectimax search(evaluation, options.play.search);
       keep(oracles::PlayRawGame(search, options.play, numbers[i], options.out));
     });
   } else {
@@ -105,7 +142,7 @@ void PlayAll(const GenerateOptions& options, const std::vector<int64_t>& numbers
                                          .precision = nn::Precision::kInt8,
                                          .threads = options.threads}});
     PlayLabelledGames(
-        player, *evaluation,
+        player, evaluation,
         {.play = options.play, .temperature = options.temperature, .threads = options.Threads()},
         numbers, options.out, keep);
   }
@@ -113,12 +150,14 @@ void PlayAll(const GenerateOptions& options, const std::vector<int64_t>& numbers
 }
 
 int Run(const GenerateOptions& options, const Context& context) {
-  fs::create_directories(options.out);
+  const auto evaluation = OpenEvaluation(options.oracle);
+  const WriteLock lock = WriteLock::OfFolder(options.out);
   const auto start = std::chrono::steady_clock::now();
   const std::vector<int64_t> numbers = Missing(options);
+  CheckSettings(options, numbers);
   const int64_t kept = options.games - std::ssize(numbers);
   Totals totals;
-  PlayAll(options, numbers, totals);
+  PlayAll(options, *evaluation, numbers, totals);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const double mean =
@@ -152,8 +191,11 @@ Command Twenty48Generate() {
            "unit. A\n"
            "game depends on the seed and its number, not on threads. After Ctrl-C the same "
            "command\n"
-           "plays the games that are missing. With --student a network makes the moves and the\n"
-           "records hold the oracle's: they teach the network how to recover from its mistakes.",
+           "plays the games that are missing; settings.json keeps what they depend on. With "
+           "--student a\n"
+           "network makes the moves and the records hold the oracle's: they teach the network how "
+           "to\n"
+           "recover from its mistakes.",
        .example = "kibitz 2048 generate --games 2 --depth 2 --oracle heuristic --out raws"},
       Run);
 }

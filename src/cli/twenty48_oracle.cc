@@ -8,6 +8,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/write_lock.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "oracles/twenty48/ntuple_learning.h"
@@ -77,6 +78,7 @@ class Window {
 
 int Run(const OracleOptions& options, const Context& context) {
   using Clock = std::chrono::steady_clock;
+  const WriteLock lock = WriteLock::OfFile(options.out);
   NTupleLearner learner = Open(options);
   Window window;
   const auto start = Clock::now();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/write_lock.h"
 #include "io/weights/run_checkpoints.h"
 #include "io/weights/torch_file.h"
 #include "io/weights/value_tree.h"
@@ -26,6 +27,8 @@ Value ToValue(const Checkpoint& checkpoint) {
   const Value own =
       Value::Dict({{Text("version"), Value::Int(kVersion)},
                    {Text("student"), checkpoint.student},
+                   {Text("data"), io::FromTree(checkpoint.data)},
+                   {Text("changes"), io::FromTree(checkpoint.changes)},
                    {Text("seconds"), Value::Float(checkpoint.seconds)},
                    {Text("best"), checkpoint.best ? Value::Float(*checkpoint.best) : Value()},
                    {Text("validation_owed"), Value::Bool(checkpoint.validation_owed)}});
@@ -51,6 +54,8 @@ Checkpoint ReadCheckpoint(const std::string& path) {
     throw Error("{}: checkpoint version {}, this program knows {}", path, version, kVersion);
   }
   const Value& best = own->Get("best");
+  const Value* data = own->Find("data");
+  const Value* changes = own->Find("changes");
   const Value* owed = own->Find("validation_owed");  // Earlier versions have none.
   return {.epoch = root.Get("epoch").AsInt(),
           .step = root.Get("step").AsInt(),
@@ -58,6 +63,9 @@ Checkpoint ReadCheckpoint(const std::string& path) {
           .optimizer = root.Get("optimizer_state_dict"),
           .config = io::ToTree(root.Get("config")),
           .student = own->Get("student"),
+          .data = data != nullptr ? io::ToTree(*data) : nlohmann::ordered_json(),
+          .changes = changes != nullptr ? io::ToTree(*changes).get<std::vector<std::string>>()
+                                        : std::vector<std::string>(),
           .seconds = own->Get("seconds").AsDouble(),
           .best = best.Is(Value::Kind::kNone) ? std::nullopt : std::optional(best.AsDouble()),
           .validation_owed = owed != nullptr && owed->AsBool()};
@@ -65,9 +73,7 @@ Checkpoint ReadCheckpoint(const std::string& path) {
 
 RunFolder::RunFolder(std::string path, const RunFolderOptions& options)
     : path_(std::move(path)), options_(options) {
-  std::error_code error;
-  fs::create_directories(path_, error);
-  if (error) throw Error("cannot create the folder {}: {}", path_, error.message());
+  MakeFolder(path_);
 }
 
 std::optional<std::string> RunFolder::Last() const {

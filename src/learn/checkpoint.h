@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "io/weights/value.h"
 
@@ -24,10 +25,12 @@ struct Checkpoint {
   io::Value model;      // Weights by name.
   io::Value optimizer;  // As PyTorch's optimizers have it.
   nlohmann::ordered_json config;
-  io::Value student;             // Position in the data, means since the last log.
-  double seconds = 0;            // Of training so far, all resumes included.
-  std::optional<double> best;    // The lowest validation loss so far.
-  bool validation_owed = false;  // A resume validates before its first step.
+  io::Value student;                 // Position in the data, means since the last log.
+  nlohmann::ordered_json data;       // Fingerprints (run_changes.h); null in earlier versions.
+  std::vector<std::string> changes;  // Of data and options, at each resume.
+  double seconds = 0;                // Of training so far, all resumes included.
+  std::optional<double> best;        // The lowest validation loss so far.
+  bool validation_owed = false;      // A resume validates before its first step.
 };
 
 io::Value ToValue(const Checkpoint& checkpoint);

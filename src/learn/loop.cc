@@ -12,11 +12,13 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/text.h"
+#include "base/write_lock.h"
 #include "io/runs/metrics_log.h"
 #include "io/runs/tensorboard.h"
 #include "learn/adamw.h"
 #include "learn/checkpoint.h"
 #include "learn/device.h"
+#include "learn/run_changes.h"
 #include "learn/weights.h"
 
 namespace kibitz::learn {
@@ -73,8 +75,10 @@ class Run {
         facts_(trainee.Facts()),
         parameters_(trainee.module().parameters()),
         optimizer_(parameters_, loop_),
+        lock_(WriteLock::OfFolder(loop_.checkpoint_dir + "/" + options.name)),
         folder_(loop_.checkpoint_dir + "/" + options.name, {loop_.keep_checkpoints}) {
     if (options.fresh) Clear();
+    data_ = DataFingerprints(options.config);
     Resume();
     const std::optional<int64_t> from = report_.steps;
     metrics_.emplace(folder_.File("metrics.jsonl"), io::MetricsLogOptions{from});
@@ -197,6 +201,8 @@ class Run {
                                        .optimizer = optimizer_.ToValue(),
                                        .config = options_.config,
                                        .student = state_.ToValue(facts_.samples),
+                                       .data = data_,
+                                       .changes = changes_,
                                        .seconds = Seconds(),
                                        .best = best_,
                                        .validation_owed = validation_owed_},
@@ -259,6 +265,7 @@ class Run {
     const Checkpoint checkpoint = ReadCheckpoint(*last);
     CheckSameModel(checkpoint.config, *last);
     CheckSameData(checkpoint.student, *last);
+    NoteChanges(checkpoint, *last);
     LoadWeights(trainee_.module(), io::StateDict::From(checkpoint.model, *last), *last);
     optimizer_.Restore(checkpoint.optimizer, *last);
     state_ = DataState::From(checkpoint.student);
@@ -295,6 +302,23 @@ class Run {
         "{}: its run trains on {} samples, the data now has {}; use the same data and filters, "
         "another run_name, or --fresh to start over in this folder",
         path, samples->AsInt(), facts_.samples);
+  }
+
+  void NoteChanges(const Checkpoint& checkpoint, const std::string& path) {
+    changes_ = checkpoint.changes;
+    const std::vector<std::string> changes =
+        ChangesSince({checkpoint.config, checkpoint.data}, {options_.config, data_});
+    if (changes.empty()) return;
+    const std::string text = fmt::format("{}", fmt::join(changes, "; "));
+    if (options_.strict) {
+      throw Error(
+          "{}: its run differs: {}; give the same options and data, leave out --strict to go on "
+          "all "
+          "the same, or use another run_name",
+          path, text);
+    }
+    LogWarn("resuming with changes: {}", text);
+    changes_.push_back(fmt::format("step {}: {}", checkpoint.step, text));
   }
 
   // A closing validation is not part of the run's schedule: a resume drops its line.
@@ -343,10 +367,13 @@ class Run {
   const TraineeFacts facts_;
   std::vector<torch::Tensor> parameters_;
   AdamW optimizer_;
+  const WriteLock lock_;
   RunFolder folder_;
   RunReport report_;
-  DataState state_;     // After the last finished step.
-  NamedValues latest_;  // Of the last batch.
+  Json data_;                         // Fingerprints.
+  std::vector<std::string> changes_;  // Of all resumes so far.
+  DataState state_;                   // After the last finished step.
+  NamedValues latest_;                // Of the last batch.
   uint64_t units_ = 0;
   std::optional<io::MetricsLog> metrics_;
   std::optional<io::MetricsLog> timing_;

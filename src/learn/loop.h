@@ -78,6 +78,9 @@ struct RunOptions {
   nlohmann::ordered_json config;  // Saved in every checkpoint.
   std::string name = "run";
   bool fresh = false;  // Remove the files of a run that is in the folder, then start at step 0.
+  // Refuse to resume when the data or options that shape the weights changed; else a warning says
+  // what changed, and later checkpoints keep it.
+  bool strict = false;
 };
 
 enum class Stopped { kFinished, kMaxSteps, kMaxSeconds, kInterrupted };
@@ -102,9 +105,10 @@ struct RunReport {
 // For people: "all epochs done", "stopped at the time limit", ...
 std::string_view NameOf(Stopped why);
 
-// Resumes from the folder's newest checkpoint, if there is one. Ctrl-C and max_seconds act between
-// the batches of a step: the unfinished step is discarded and done again by a resume. Throws Error
-// when the gradient is NaN or infinite ten times in a row, and for a folder that cannot be written.
+// Takes the lock of the folder. Resumes from its newest checkpoint, if there is one. Ctrl-C and
+// max_seconds act between the batches of a step: the unfinished step is discarded and done again by
+// a resume. Throws Error when the gradient is NaN or infinite ten times in a row, and for a folder
+// that cannot be written.
 RunReport Train(Trainee& trainee, const RunOptions& options);
 
 }  // namespace kibitz::learn

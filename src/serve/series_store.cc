@@ -12,6 +12,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/write_lock.h"
 
 namespace kibitz::serve {
 namespace {
@@ -52,7 +53,7 @@ std::string SeriesStore::NewId() {
 
 void SeriesStore::Put(const std::string& id, Json summary, std::string pgn) {
   if (!folder_.empty()) {
-    fs::create_directories(folder_);
+    MakeFolder(folder_);
     WriteFileAtomically(folder_ + "/" + id + ".pgn", pgn);
     WriteFileAtomically(folder_ + "/" + id + ".json", Dump(summary) + "\n");
   }

@@ -22,7 +22,8 @@ learn::RunReport Trained(learn::Trainee& trainee, Options options) {
   return learn::Train(trainee, {.loop = options.training,
                                 .config = FieldsOf(options).ToTree(),
                                 .name = options.run_name,
-                                .fresh = options.fresh});
+                                .fresh = options.fresh,
+                                .strict = options.strict});
 }
 template <typename Options>
 int RunTraining(learn::Trainee& trainee, const Options& options, const Context& context) {

@@ -23,20 +23,49 @@ std::string ToLine(const Json& object) {
 
 }  // namespace
 
-std::string SettingsDifference(const Json& there, const Json& now) {
+namespace {
+
+// Settings of earlier versions have no fingerprints of files and networks: drops those from `now`.
+Json WithoutNewer(const Json& there, Json now) {
+  if (there.is_object() && now.is_object()) {
+    for (const char* key : {"hash", "network"}) {
+      if (!there.contains(key)) now.erase(key);
+    }
+    for (auto& [key, value] : now.items()) {
+      if (there.contains(key)) value = WithoutNewer(there[key], value);
+    }
+  } else if (there.is_array() && now.is_array()) {
+    for (size_t i = 0; i < std::min(there.size(), now.size()); ++i) {
+      now[i] = WithoutNewer(there[i], now[i]);
+    }
+  }
+  return now;
+}
+
+}  // namespace
+
+std::string SettingsDifference(const Json& there, const Json& given) {
+  if (there == given) return "";
+  const Json now = WithoutNewer(there, given);
   if (there == now) return "";
   const Json difference = Json::diff(there, now);
   const std::string key = difference.at(0).at("path").get<std::string>();
   const Json::json_pointer pointer(key);
+  if (key.ends_with("/hash")) {
+    const Json& file = now.at(pointer.parent_pointer());
+    return fmt::format("the content of {} changed",
+                       file.value("path", file.value("name", key.substr(0, key.size() - 5))));
+  }
   const auto text = [&pointer](const Json& tree) {
     return tree.contains(pointer) ? Quoted(tree.at(pointer).dump()) : std::string("nothing");
   };
   return fmt::format("{} is {} there and {} now", key, text(there), text(now));
 }
 
-Journal::Journal(const std::string& path, const Json& settings)
-    : path_(path), descriptor_(OpenLocked(path)) {
+Journal::Journal(const std::string& path, const Json& settings, bool fresh)
+    : path_(path), lock_(WriteLock::OfFile(path)), descriptor_(OpenLocked(path)) {
   try {
+    if (fresh && ftruncate(descriptor_, 0) != 0) throw Error::System("cannot truncate " + path_);
     Read(settings);
   } catch (...) {
     close(descriptor_);

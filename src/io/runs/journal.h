@@ -17,10 +17,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/write_lock.h"
+
 namespace kibitz::io {
 
 // The first difference between two trees of settings, for people: "/options/depth is 3 there and 4
-// now"; "" when they are equal.
+// now", "the content of games.pgn changed"; "" when they are equal. Files are described by their
+// fingerprints (io/bytes/fingerprint.h), which settings of earlier versions lack.
 std::string SettingsDifference(const nlohmann::ordered_json& there,
                                const nlohmann::ordered_json& now);
 
@@ -28,9 +31,10 @@ class Journal {
  public:
   using Json = nlohmann::ordered_json;
 
-  // Throws Error when the file is of other settings, written by another process, or damaged. A last
-  // line without its end was being written at a kill: it is dropped.
-  Journal(const std::string& path, const Json& settings);
+  // Takes the lock of the file first. Throws Error when the file is of other settings, written by
+  // another process, or damaged. A last line without its end was being written at a kill: it is
+  // dropped. `fresh` discards the results of an existing file, whatever its settings.
+  Journal(const std::string& path, const Json& settings, bool fresh = false);
   // Syncs to disk.
   ~Journal();
   Journal(const Journal&) = delete;
@@ -51,6 +55,7 @@ class Journal {
   void Read(const Json& settings);
 
   const std::string path_;
+  const WriteLock lock_;
   int descriptor_ = -1;
   std::map<int64_t, Json> results_;
   std::mutex mutex_;

@@ -72,7 +72,7 @@ TEST(JournalTest, IsForOneProcessAtATime) {
   const std::string path = folder.File("journal.jsonl");
   const Journal journal(path, kGiven);
   EXPECT_THAT(testing::MessageOf([&] { Journal second(path, kGiven); }),
-              HasSubstr("being written by another process"));
+              HasSubstr("is being written by process"));
 }
 
 TEST(JournalTest, DamageIsNamed) {

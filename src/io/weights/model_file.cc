@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/shipped.h"
+#include "base/write_lock.h"
 #include "io/weights/convert_weights.h"
 #include "io/weights/lc0_file.h"
 #include "io/weights/run_checkpoints.h"
@@ -51,34 +52,6 @@ std::string OtherWeights(const std::string& folder) {
 std::optional<std::string> ShippedModel(const std::string& path) {
   if (auto found = FindShipped(path)) return found;
   return FindShipped("models/" + path);
-}
-
-std::string WeightsPath(std::string path) {
-  if (path.empty()) {
-    throw Error(
-        "no model: found an empty path, expected a folder with {} and {}, or a .pt, .safetensors "
-        "or .pb.gz file; give the model's path",
-        kWeightsName, kConfigName);
-  }
-  std::error_code error;
-  if (!fs::exists(path, error)) path = ShippedModel(path).value_or(path);
-  if (!fs::exists(path, error)) {
-    // In a run's folder the message names its newest checkpoint.
-    if (path.ends_with(".pt") && !ListCheckpoints(fs::path(path).parent_path()).empty()) {
-      CheckCheckpointExists(path);
-    }
-    throw Error(
-        "{}: found no such file or folder, expected a model: a folder with {} and {}, a .pt, "
-        ".safetensors or .pb.gz file, or the name of a model that ships; check the path",
-        path, kWeightsName, kConfigName);
-  }
-  if (!fs::is_directory(path)) return path;
-  std::string file = (fs::path(path) / kWeightsName).string();
-  if (fs::exists(file, error)) return file;
-  throw Error(
-      "{}: found no {} in the folder{}, expected a model folder; 'kibitz policy export' and "
-      "'kibitz 2048 export' write one, or name a file of weights",
-      path, kWeightsName, OtherWeights(path));
 }
 
 std::string HeadOf(const std::string& path) {
@@ -158,6 +131,34 @@ void AddConfigBeside(const std::string& path, Json& config) {
 
 }  // namespace
 
+std::string FindModel(std::string path) {
+  if (path.empty()) {
+    throw Error(
+        "no model: found an empty path, expected a folder with {} and {}, or a .pt, .safetensors "
+        "or .pb.gz file; give the model's path",
+        kWeightsName, kConfigName);
+  }
+  std::error_code error;
+  if (!fs::exists(path, error)) path = ShippedModel(path).value_or(path);
+  if (!fs::exists(path, error)) {
+    // In a run's folder the message names its newest checkpoint.
+    if (path.ends_with(".pt") && !ListCheckpoints(fs::path(path).parent_path()).empty()) {
+      CheckCheckpointExists(path);
+    }
+    throw Error(
+        "{}: found no such file or folder, expected a model: a folder with {} and {}, a .pt, "
+        ".safetensors or .pb.gz file, or the name of a model that ships; check the path",
+        path, kWeightsName, kConfigName);
+  }
+  if (!fs::is_directory(path)) return path;
+  std::string file = (fs::path(path) / kWeightsName).string();
+  if (fs::exists(file, error)) return file;
+  throw Error(
+      "{}: found no {} in the folder{}, expected a model folder; 'kibitz policy export' and "
+      "'kibitz 2048 export' write one, or name a file of weights",
+      path, kWeightsName, OtherWeights(path));
+}
+
 const Json* ModelFile::Section(std::string_view name) const {
   if (!config.is_object()) return nullptr;
   const auto found = config.find(std::string(name));
@@ -184,7 +185,7 @@ void ModelFile::ReadSection(std::string_view name, Fields fields) const {
 }
 
 ModelFile ReadModel(const std::string& path) {
-  const std::string file = WeightsPath(path);
+  const std::string file = FindModel(path);
   const ModelFormat format = FormatOf(file);
   if (format == ModelFormat::kLc0) {
     Lc0Content content = ReadLc0File(file);
@@ -220,7 +221,7 @@ int CountLayers(const StateDict& weights, std::string_view format, int first) {
 }
 
 void WriteModel(const std::string& folder, const StateDict& weights, const Json& config) {
-  fs::create_directories(folder);
+  MakeFolder(folder);
   WriteSafetensors((fs::path(folder) / kWeightsName).string(), {.tensors = weights.tensors()});
   WriteFileAtomically((fs::path(folder) / kConfigName).string(), config.dump(2) + "\n");
 }

@@ -38,6 +38,9 @@ struct ModelFile {
 // name a model that ships, such as "policy-small" (base/shipped.h). Throws Error.
 ModelFile ReadModel(const std::string& path);
 
+// The file of the weights that ReadModel would read. Throws Error when there is none.
+std::string FindModel(std::string path);
+
 // A size that a weight's shape has: axis `axis` of `name`. Throws Error when there is no such axis.
 int SizeFromShape(const StateDict& weights, const std::string& name, size_t axis);
 // How many weights are called "layers.0.w", "layers.1.w", ...: `format` has {} for the number.

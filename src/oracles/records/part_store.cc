@@ -34,7 +34,10 @@ std::vector<std::string> PartsIn(const std::string& folder) {
 }  // namespace
 
 PartStore::PartStore(std::string out, Json options, bool fresh)
-    : out_(std::move(out)), folder_(out_ + ".parts"), options_(std::move(options)) {
+    : out_(std::move(out)),
+      lock_(WriteLock::OfFile(out_)),
+      folder_(out_ + ".parts"),
+      options_(std::move(options)) {
   if (fresh) {
     fs::remove_all(folder_);
     fs::remove(out_ + ".json");
@@ -71,7 +74,7 @@ void PartStore::OpenFolder() {
   if (fs::exists(note)) {
     CheckOptions(LoadConfig(note).tree, note);
   } else {
-    fs::create_directories(folder_);
+    MakeFolder(folder_);
     if (!PartsIn(folder_).empty()) {
       throw Error("{}: parts without a settings.json; remove the folder or give --fresh", folder_);
     }

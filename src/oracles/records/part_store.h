@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "base/write_lock.h"
 #include "io/tables/jsonl.h"
 
 namespace kibitz::oracles {
@@ -28,8 +29,8 @@ class PartStore {
  public:
   using Json = nlohmann::ordered_json;
 
-  // Throws Error where OUT or its parts were made with other options or by another program; `fresh`
-  // removes them instead.
+  // Takes the lock of OUT first. Throws Error where OUT or its parts were made with other options
+  // or by another program; `fresh` removes them instead.
   PartStore(std::string out, Json options, bool fresh = false);
 
   // OUT is complete and of these options.
@@ -58,6 +59,7 @@ class PartStore {
   void OpenFolder();
 
   std::string out_;
+  WriteLock lock_;
   std::string folder_;
   Json options_;
   Json summary_;

@@ -29,13 +29,20 @@ TEST(PartStoreTest, KeepsPartsInOrderOverRuns) {
     store.Write(2, std::vector<Json>{1, 2});
     EXPECT_FALSE(store.Has(0));
   }
-  PartStore store(folder.File("a"), options);
-  EXPECT_EQ(store.kept(), 2);
-  EXPECT_TRUE(store.Has(2));
-  EXPECT_EQ(UnitsIn(store), "123");
+  {
+    const PartStore store(folder.File("a"), options);
+    EXPECT_EQ(store.kept(), 2);
+    EXPECT_TRUE(store.Has(2));
+    EXPECT_EQ(UnitsIn(store), "123");
+    EXPECT_THAT(MessageOf([&] { PartStore(folder.File("a"), options, true); }),
+                HasSubstr("is being written by process"));
+  }
   WriteFileAtomically(folder.File("a"), "x");  // Killed before it could say so.
-  EXPECT_FALSE(PartStore(folder.File("a"), options).finished());
-  store.Finish({{"rows", 3}});
+  {
+    PartStore store(folder.File("a"), options);
+    EXPECT_FALSE(store.finished());
+    store.Finish({{"rows", 3}});
+  }
   EXPECT_FALSE(testing::Exists(folder.File("a.parts")));
   const PartStore again(folder.File("a"), options);
   EXPECT_TRUE(again.finished());

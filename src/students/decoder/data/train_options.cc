@@ -107,6 +107,8 @@ Fields FieldsOf(TrainOptions& options) {
              "standard deviation of a new network's token embedding", {.min = 1e-3, .max = 10});
   fields.AddAll(LossFields(options.loss, options.phase), "loss");
   fields.Add("fresh", options.fresh, "remove the run that is in the folder and start over");
+  fields.Add("strict", options.strict,
+             "do not resume when data or options that shape the weights changed");
   return fields;
 }
 

@@ -46,7 +46,8 @@ struct TrainOptions {
   std::string pretrain_checkpoint;
   double embedding_std = 1;  // Of new weights' embedding; 1 as in PyTorch.
   LossWeights loss;
-  bool fresh = false;  // Start over where the folder has a run.
+  bool fresh = false;   // Start over where the folder has a run.
+  bool strict = false;  // Refuse to resume with other options or data.
 };
 
 // Pretraining and finetuning differ in their defaults and in the keys they know.

@@ -1,12 +1,10 @@
 #include "students/policy/data/append_file.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
@@ -65,24 +63,6 @@ void AppendFile::WriteAt(uint64_t offset, std::string_view bytes) {
 
 void AppendFile::Sync() {
   if (fdatasync(descriptor_) != 0) throw Error::System("cannot write " + path_);
-}
-
-FolderLock::FolderLock(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw Error("cannot create folder {}: {}", folder, error.message());
-  const std::string path = folder + "/lock";
-  descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) throw Error::System("cannot write " + path);
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    close(descriptor_);
-    throw Error("{}: another process writes to this folder; wait for it, or choose another folder",
-                folder);
-  }
-}
-
-FolderLock::~FolderLock() {
-  if (descriptor_ >= 0) close(descriptor_);
 }
 
 }  // namespace kibitz::policy

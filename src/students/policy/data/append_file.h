@@ -40,17 +40,4 @@ class AppendFile {
   FileState state_;
 };
 
-// Held by one process at a time: two runs in one folder would mix their bytes.
-class FolderLock {
- public:
-  // Makes the folder. Throws Error when another process holds it.
-  explicit FolderLock(const std::string& folder);
-  ~FolderLock();
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int descriptor_ = -1;
-};
-
 }  // namespace kibitz::policy

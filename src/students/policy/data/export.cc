@@ -9,6 +9,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/write_lock.h"
 #include "students/policy/data/dataset.h"
 #include "students/policy/data/packed_writer.h"
 #include "students/policy/data/planes.h"
@@ -197,9 +198,7 @@ Manifest ToPacked(const Dataset& data, const std::string& out, const Manifest& m
 
 Manifest Export(const std::string& from, const std::string& out, const ExportOptions& options) {
   const Dataset data = Dataset::Open(from);
-  std::error_code error;
-  fs::create_directories(out, error);
-  if (error) throw Error("cannot make folder {}: {}", out, error.message());
+  const WriteLock lock = WriteLock::OfFolder(out);
   if (fs::equivalent(from, out))
     throw Error::Usage("--out is the data set itself; choose another folder");
   if (Manifest::Exists(out))

@@ -7,6 +7,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/write_lock.h"
 
 namespace kibitz::policy {
 namespace {
@@ -47,7 +48,7 @@ std::string PackedWriter::Name(Split split, std::string_view part) {
 
 PackedWriter::PackedWriter(std::string folder, Json identity, double flush_seconds)
     : folder_(std::move(folder)), identity_(std::move(identity)), flush_seconds_(flush_seconds) {
-  fs::create_directories(folder_);
+  MakeFolder(folder_);
   if (!Resume()) Begin();
 }
 

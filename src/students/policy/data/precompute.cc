@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/thread_pool.h"
+#include "base/write_lock.h"
 #include "students/policy/data/append_file.h"
 #include "students/policy/data/export.h"
 #include "students/policy/data/group.h"
@@ -60,14 +61,22 @@ std::optional<Manifest> AlreadyThere(const std::string& out, const Json& input,
                                      const PrecomputeOptions& options) {
   if (!Manifest::Exists(out)) return std::nullopt;
   const Manifest manifest = Manifest::Read(out);
-  if (manifest.input == input && manifest.storage == options.storage &&
-      manifest.shares.val == options.shares.val && manifest.shares.test == options.shares.test) {
+  const std::string change = Fingerprint::Change(manifest.input, input);
+  if (!change.empty()) {
+    throw Error("{}: holds a data set of another input: {}; remove it, or choose another folder",
+                out, change);
+  }
+  if (manifest.storage == options.storage && manifest.shares.val == options.shares.val &&
+      manifest.shares.test == options.shares.test) {
     LogInfo("{}: already complete", out);
-    if (!options.keep_shards) fs::remove_all(WorkFolder(out));  // Of a run killed at its very end.
+    if (!options.keep_shards && fs::exists(WorkFolder(out))) {  // Of a run killed at its very end.
+      const WriteLock lock = WriteLock::OfFolder(WorkFolder(out));
+      fs::remove_all(WorkFolder(out));
+    }
     return manifest;
   }
   throw Error(
-      "{}: holds a data set of other input or options; remove it, or choose "
+      "{}: holds a data set made with other options; remove it, or choose "
       "another folder",
       out);
 }
@@ -98,7 +107,8 @@ void CheckShards(const std::vector<ShardState>& shards) {
   const ShardState& first = shards.front();
   for (size_t i = 0; i < shards.size(); ++i) {
     const ShardState& shard = shards[i];
-    if (shard.fingerprint != first.fingerprint || shard.shards != first.shards) {
+    if (!Fingerprint::Change(first.fingerprint, shard.fingerprint).empty() ||
+        shard.shards != first.shards) {
       throw Error("{} and {} are shards of different inputs", first.folder, shard.folder);
     }
     if (shard.shard != i) {
@@ -228,7 +238,7 @@ Manifest JoinAs(const std::vector<ShardState>& shards, const std::string& out,
   const std::string work = WorkFolder(out);
   if (options.storage == Storage::kPacked) return Join(shards, work, out, options);
   const std::string packed = work + "/packed";
-  fs::create_directories(packed);
+  MakeFolder(packed);
   if (!Manifest::Exists(packed)) Join(shards, work, packed, options);
   return Export(packed, out, {.storage = Storage::kPlanes});
 }
@@ -241,7 +251,7 @@ Manifest Precompute(const std::vector<std::string>& inputs, const std::string& o
   const std::vector<InputFile> files = FindInputs(inputs);
   const Json input = Fingerprint{files, options.rows}.ToJson();
   if (const auto there = AlreadyThere(out, input, options)) return *there;
-  const FolderLock lock(WorkFolder(out));
+  const WriteLock lock = WriteLock::OfFolder(WorkFolder(out));
   const std::vector<ShardState> shards = {
       MakeShard(WorkFolder(out) + "/shard", files, ForShard(1, 0, options, options.keep_shards))};
   Manifest manifest = JoinAs(shards, out, options);
@@ -262,7 +272,7 @@ Manifest Merge(const std::vector<std::string>& folders, const std::string& out,
   const std::vector<ShardState> shards = FindShards(folders);
   CheckShards(shards);
   if (const auto there = AlreadyThere(out, shards[0].fingerprint, options)) return *there;
-  const FolderLock lock(WorkFolder(out));
+  const WriteLock lock = WriteLock::OfFolder(WorkFolder(out));
   Manifest manifest = JoinAs(shards, out, options);
   fs::remove_all(WorkFolder(out));
   return manifest;

@@ -14,6 +14,8 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/thread_pool.h"
+#include "base/write_lock.h"
+#include "io/bytes/fingerprint.h"
 
 namespace kibitz::policy {
 namespace {
@@ -167,21 +169,32 @@ class ShardMaker {
 };
 
 void CheckSame(const ShardState& shard, const Json& fingerprint, const ShardOptions& options) {
-  if (shard.fingerprint != fingerprint || shard.shards != options.shards ||
-      shard.shard != options.shard) {
-    throw Error("{}: holds shard {} of {} of another input; remove the folder, or choose another",
-                shard.folder, shard.shard, shard.shards);
+  const std::string change = Fingerprint::Change(shard.fingerprint, fingerprint);
+  if (!change.empty()) {
+    throw Error(
+        "{}: was made from another input: {}; give the same input to resume, remove the folder, or "
+        "choose another",
+        shard.folder, change);
+  }
+  if (shard.shards != options.shards || shard.shard != options.shard) {
+    throw Error("{}: holds shard {} of {} ; remove the folder, or choose another", shard.folder,
+                shard.shard, shard.shards);
   }
 }
 
 }  // namespace
 
 Json Fingerprint::ToJson() const {
-  Json list = Json::array();
-  for (const InputFile& file : files) {
-    list.push_back({{"name", fs::path(file.path).filename().string()}, {"bytes", file.bytes}});
-  }
-  return {{"files", std::move(list)}, {"rows", rows}};
+  std::vector<std::string> paths;
+  for (const InputFile& file : files) paths.push_back(file.path);
+  return {{"files", io::FingerprintsOf(paths)}, {"rows", rows}};
+}
+
+std::string Fingerprint::Change(const Json& before, const Json& now) {
+  const std::string files = io::FingerprintChange(before.at("files"), now.at("files"));
+  if (!files.empty() || before.at("rows") == now.at("rows")) return files;
+  return fmt::format("--rows was {} and is {} now", before.at("rows").dump(),
+                     now.at("rows").dump());
 }
 
 uint64_t PartitionsFor(uint64_t rows, uint64_t memory_bytes) {
@@ -239,7 +252,7 @@ void ShardState::Write() const {
 
 ShardState MakeShard(const std::string& folder, const std::vector<InputFile>& files,
                      const ShardOptions& options) {
-  const FolderLock lock(folder);
+  const WriteLock lock = WriteLock::OfFolder(folder);
   const Json fingerprint = Fingerprint{files, options.rows}.ToJson();
   RowSource source(files, {.rows = options.rows,
                            .shards = options.shards,

@@ -21,10 +21,13 @@ namespace kibitz::policy {
 
 // The input that a data set was made from; the same for all of its shards.
 struct Fingerprint {
-  std::vector<InputFile> files;  // By name without folder, and size.
+  std::vector<InputFile> files;  // By name without folder, size and content.
   uint64_t rows = 0;             // The limit; 0: none.
 
   nlohmann::ordered_json ToJson() const;
+  // "" when two are of the same input; else the first difference, for people.
+  static std::string Change(const nlohmann::ordered_json& before,
+                            const nlohmann::ordered_json& now);
 };
 
 // A shard's journal.

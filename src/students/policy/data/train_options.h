@@ -25,7 +25,8 @@ struct TrainOptions {
   NetConfig model;
   std::vector<std::string> given_model;  // Keys of [model] that a flag or a config file set.
   learn::LoopOptions training;
-  bool fresh = false;  // Start over where the folder has a run.
+  bool fresh = false;   // Start over where the folder has a run.
+  bool strict = false;  // Refuse to resume with other options or data.
 };
 Fields FieldsOf(TrainOptions& options);
 // Fills given_model after flags and config were read.

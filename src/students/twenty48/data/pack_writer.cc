@@ -14,6 +14,7 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/thread_pool.h"
+#include "base/write_lock.h"
 #include "io/tables/npy.h"
 #include "io/tables/sqlite.h"
 #include "oracles/twenty48/raw_games.h"
@@ -108,9 +109,8 @@ void WriteMetadata(const std::string& folder, const std::vector<RunInfo>& runs) 
   fs::rename(aside, path);
 }
 
-// Makes the folder. Removes the files of an older pack, or throws.
+// Removes the files of an older pack, or throws.
 void PrepareFolder(const std::string& out, bool overwrite) {
-  fs::create_directories(out);
   std::vector<fs::path> old;
   for (const fs::directory_entry& entry : fs::directory_iterator(out)) {
     const std::string name = entry.path().filename().string();
@@ -181,6 +181,7 @@ PackReport PackRawGames(const std::string& raws, const std::string& out,
     report.skipped.push_back(path + ": its .meta.json is missing");
   }
   if (paths.empty()) throw Error("{}: no *.meta.json there; expected games of an oracle", raws);
+  const WriteLock lock = WriteLock::OfFolder(out);
   PrepareFolder(out, options.overwrite);
   RowWriter writer(out, options.shard_rows);
   TypeNames names;
@@ -227,6 +228,7 @@ PackReport MergePacks(const std::vector<std::string>& packs, const std::string& 
     inputs.push_back(Pack::Open(folder));
     total += inputs.back().rows();
   }
+  const WriteLock lock = WriteLock::OfFolder(out);
   PrepareFolder(out, options.overwrite);
   RowWriter writer(out, options.shard_rows);
   TypeNames names;

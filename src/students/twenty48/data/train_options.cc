@@ -31,6 +31,8 @@ Fields FieldsOf(TrainOptions& options) {
   fields.AddAll(FieldsOf(options.model), "model");
   fields.AddAll(learn::FieldsOf(options.training), "training");
   fields.Add("fresh", options.fresh, "remove the run that is in the folder and start over");
+  fields.Add("strict", options.strict,
+             "do not resume when data or options that shape the weights changed");
   return fields;
 }
 

@@ -1,0 +1,125 @@
+#include "base/write_lock.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace kibitz {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxHolderBytes = 400;  // A message should fit a screen.
+
+std::string CommandLine() {
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  std::string words{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  while (words.ends_with('\0')) words.pop_back();
+  for (char& c : words) {
+    if (c == '\0') c = ' ';
+  }
+  return Quoted(words, kMaxHolderBytes / 2);
+}
+
+// "process 812 on host since 2025-01-31 12:00:00 UTC: 'kibitz ...'".
+std::string Holder() {
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  return fmt::format("process {} on {} since {:%Y-%m-%d %H:%M:%S} UTC: {}\n", getpid(), host.data(),
+                     fmt::gmtime(std::time(nullptr)), CommandLine());
+}
+
+std::string ReadHolder(int descriptor) {
+  std::string text(kMaxHolderBytes, '\0');
+  const ssize_t bytes = pread(descriptor, text.data(), text.size(), 0);
+  text.resize(bytes > 0 ? static_cast<size_t>(bytes) : 0);
+  const std::string_view line = Trim(text);
+  return line.empty() ? "another process" : std::string(line);
+}
+
+int Acquire(const std::string& path, const std::string& what) {
+  while (true) {
+    const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0) {
+      throw Error::System(
+          fmt::format("cannot write {} (does the folder exist, and may you write there?)", path));
+    }
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      const int code = errno;
+      const std::string holder = ReadHolder(descriptor);
+      close(descriptor);
+      errno = code;
+      if (code != EWOULDBLOCK) throw Error::System("cannot lock " + path);
+      throw Error("{}: is being written by {}; wait for it, or choose another output", what,
+                  holder);
+    }
+    if (internal::StillNamed(descriptor, path)) return descriptor;
+    close(descriptor);
+  }
+}
+
+}  // namespace
+
+WriteLock::WriteLock(std::string lock_path, const std::string& what)
+    : path_(std::move(lock_path)), descriptor_(Acquire(path_, what)) {
+  const std::string holder = Holder();
+  // The text is for people only: the lock holds without it, also on a full disk.
+  if (ftruncate(descriptor_, 0) == 0) {
+    [[maybe_unused]] const ssize_t written = pwrite(descriptor_, holder.data(), holder.size(), 0);
+  }
+}
+
+WriteLock WriteLock::OfFolder(const std::string& folder) {
+  MakeFolder(folder);
+  return {folder + "/lock", folder};
+}
+
+WriteLock WriteLock::OfFile(const std::string& path) {
+  std::error_code error;
+  fs::path target = path;
+  if (fs::is_symlink(target, error)) target = fs::weakly_canonical(path, error);
+  return {(error ? path : target.string()) + ".lock", path};
+}
+
+WriteLock::WriteLock(WriteLock&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+WriteLock::~WriteLock() {
+  if (descriptor_ < 0) return;
+  unlink(path_.c_str());
+  close(descriptor_);
+}
+
+namespace internal {
+
+bool StillNamed(int descriptor, const std::string& path) {
+  struct stat by_descriptor = {};
+  struct stat by_name = {};
+  return fstat(descriptor, &by_descriptor) == 0 && stat(path.c_str(), &by_name) == 0 &&
+         by_descriptor.st_ino == by_name.st_ino && by_descriptor.st_dev == by_name.st_dev;
+}
+
+}  // namespace internal
+
+void MakeFolder(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error) return;
+  throw Error("cannot make the folder {}: {}; choose a folder that you may write", folder,
+              error.message());
+}
+
+}  // namespace kibitz
