@@ -7,5 +7,6 @@ int main(int argc, char** argv) {
   kibitz::bench::BenchParquet(bench);
   kibitz::bench::BenchJsonl(bench);
   kibitz::bench::BenchPt(bench);
+  kibitz::bench::BenchLc0(bench);
   return bench.Finish();
 }

@@ -8,5 +8,6 @@ namespace kibitz::bench {
 void BenchParquet(Bench& bench);
 void BenchJsonl(Bench& bench);
 void BenchPt(Bench& bench);
+void BenchLc0(Bench& bench);
 
 }  // namespace kibitz::bench

@@ -25,6 +25,7 @@ std::vector<Command> AllCommands() {
                                    OracleVariations(),
                                    OracleEvals(),
                                    OraclePgn(),
+                                   OracleLc0(),
                                    Play(),
                                    Uci(),
                                    Serve(),

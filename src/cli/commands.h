@@ -24,6 +24,7 @@ Command OracleGames();
 Command OracleVariations();
 Command OracleEvals();
 Command OraclePgn();
+Command OracleLc0();
 Command Play();
 Command Uci();
 Command Serve();

@@ -119,8 +119,10 @@ Command FileShow() {
        .group = "Files",
        .summary = "show what a file holds: schema or tree, shapes, types, counts, first rows",
        .details = "Reads Parquet, .pt, .safetensors, .npy, SQLite, TensorBoard events, JSON, JSON "
-                  "lines and\n"
-                  "text, also compressed by gzip or zstd. The content decides, not the file name.",
+                  "lines,\n"
+                  "tar archives, lc0's training data and text, also compressed by gzip or zstd. "
+                  "The content\n"
+                  "decides, not the file name.",
        .example = "kibitz file show models/policy-small/model.safetensors"},
       Run);
 }

@@ -11,10 +11,13 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "io/bytes/byte_source.h"
+#include "io/bytes/gunzip.h"
+#include "io/bytes/tar_reader.h"
 #include "io/bytes/tensor.h"
 #include "io/runs/tensorboard.h"
 #include "io/tables/json_tree.h"
 #include "io/tables/jsonl.h"
+#include "io/tables/lc0_row.h"
 #include "io/tables/npy.h"
 #include "io/tables/parquet.h"
 #include "io/tables/sqlite.h"
@@ -407,6 +410,67 @@ FileReport InspectJson(const std::string& path, const InspectOptions& options) {
   return report;
 }
 
+// Rows of lc0's training data, packed or not.
+FileReport InspectLc0Rows(const std::string& path, const InspectOptions& options) {
+  FileReport report;
+  report.format = "lc0 training data";
+  const auto source = OpenBytes(path);
+  std::string buffer(64 * sizeof(Lc0Row), '\0');
+  size_t have = 0;
+  uint64_t rows = 0;
+  std::map<std::string, uint64_t> formats;
+  for (size_t got = 1; got > 0;) {
+    got = source->Read(buffer.data() + have, buffer.size() - have);
+    have += got;
+    if (options.on_bytes) options.on_bytes(source->Position());
+    size_t at = 0;
+    for (; have - at >= sizeof(Lc0Row); at += sizeof(Lc0Row)) {
+      Lc0Row row;
+      std::memcpy(&row, buffer.data() + at, sizeof(row));
+      if (rows == 0) report.facts["version"] = uint32_t{row.version};
+      if (row.version != kLc0RowVersion && rows == 0) return report;
+      ++rows;
+      ++formats[fmt::format("{} ({})", uint32_t{row.input_format},
+                            InputFormatName(row.input_format))];
+      if (report.rows.size() < options.rows) report.rows.push_back(ToTree(row));
+    }
+    buffer.erase(0, at);
+    buffer.resize(64 * sizeof(Lc0Row));
+    have -= at;
+  }
+  report.facts["rows"] = rows;
+  report.facts["row_bytes"] = sizeof(Lc0Row);
+  report.facts["input_formats"] = formats;
+  if (have > 0) report.facts["cut_row_bytes"] = have;
+  return report;
+}
+
+// The files of an archive, and what the first one is.
+FileReport InspectTar(const std::string& path, const InspectOptions& options) {
+  FileReport report;
+  report.format = "tar";
+  report.parts_name = "files";
+  TarReader tar(OpenBytes(path));
+  uint64_t bytes = 0;
+  while (const auto entry = tar.Next()) {
+    if (report.parts.empty() && entry->size <= kMaxJsonBytes) {
+      std::string content = tar.ReadAll();
+      std::string unpacked;
+      if (Gunzip(content, kMaxJsonBytes, unpacked)) content = std::move(unpacked);
+      if (LooksLikeLc0Rows(content)) {
+        report.facts["first_file"] = fmt::format("lc0 training data, version {}, {} rows",
+                                                 int{content[0]}, content.size() / sizeof(Lc0Row));
+      }
+    }
+    bytes += entry->size;
+    report.parts.push_back({{"name", entry->name}, {"bytes", entry->size}});
+    if (options.on_bytes) options.on_bytes(tar.Position());
+  }
+  report.facts["file_count"] = report.parts.size();
+  report.facts["file_bytes"] = bytes;
+  return report;
+}
+
 // Anything else: text by lines, or bytes.
 FileReport InspectBytes(const std::string& path, const InspectOptions& options) {
   FileReport report;
@@ -485,6 +549,8 @@ FileReport Dispatch(const std::string& path, const InspectOptions& options) {
   if (name.ends_with(".pt") || name.ends_with(".pth")) return InspectPt(path, options);
   if (name.ends_with(".json")) return InspectJson(path, options);
   const std::string head = HeadOf(path);
+  if (LooksLikeTar(head)) return InspectTar(path, options);
+  if (LooksLikeLc0Rows(head)) return InspectLc0Rows(path, options);
   const std::string_view text = Trim(std::string_view(head).substr(0, 256));
   const bool json = name.find(".jsonl") != std::string::npos ||
                     (!text.empty() && (text[0] == '{' || text[0] == '[') && FirstLineIsJson(head));
