@@ -36,6 +36,13 @@ json Shown(const std::string& path) {
   return json::parse(ran.out, nullptr, false);
 }
 
+json Checked(const std::string& path, int code) {
+  const Ran ran = testing::RunCommand(
+      {testing::ProgramPath("kibitz"), "data", "check", path, "--json", "--quiet"});
+  EXPECT_EQ(ran.code, code) << path << ran.err;
+  return json::parse(ran.out, nullptr, false);
+}
+
 class FileCliTest : public ::testing::Test {
  protected:
   testing::TempFolder folder_;
@@ -46,6 +53,46 @@ constexpr const char* kRows =
     "{\"fen\":\"x\",\"cp\":-3.5,\"new\":true}\n"
     "not json\n"
     "{\"fen\":null}\n";
+
+// What a download is, and that one that was cut is not whole.
+TEST_F(FileCliTest, ChecksDownloads) {
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"examples/arena/puzzles.csv", "puzzles"},
+      {"examples/arena/suite.epd", "FEN or EPD"},
+      {"examples/decoder/games.parquet", "games for the decoder"},
+      {"examples/decoder/searches.parquet", "searched positions"},
+      {"examples/immortal.pgn", "PGN"},
+      {"examples/lc0/game.gz", "lc0 training data"},
+      {"models/policy-small/model.safetensors", "a network"},
+      {"tests/fuzz/corpus/lc0_rows/one.tar.gz", "lc0 training data"}};
+  for (const auto& [name, what] : files) {
+    const json whole = Checked(testing::SourcePath(name), 0);
+    EXPECT_EQ(whole["whole"], true) << name;
+    EXPECT_THAT(whole["what"].get<std::string>(), HasSubstr(what)) << name;
+    EXPECT_FALSE(whole["uses"].empty()) << name;
+    if (name.ends_with(".csv") || name.ends_with(".epd") || name.ends_with(".pgn")) continue;
+    const std::string bytes = testing::ReadWhole(testing::SourcePath(name));
+    const std::string cut = folder_.File(fs::path(name).filename());
+    WriteFileAtomically(cut, bytes.substr(0, bytes.size() * 2 / 3));
+    const json part = Checked(cut, 1);
+    EXPECT_EQ(part["whole"], false) << name;
+    EXPECT_FALSE(part["problem"].get<std::string>().empty()) << name;
+  }
+  EXPECT_EQ(Checked(folder_.File("missing"), 1)["whole"], false);
+}
+
+TEST_F(FileCliTest, ShowsArchivesAndLc0Rows) {
+  const json rows = Shown(testing::SourcePath("examples/lc0/game.gz"));
+  EXPECT_EQ(rows["format"], "lc0 training data");
+  EXPECT_EQ(rows["version"], 6);
+  EXPECT_EQ(rows["rows"], 51);
+  EXPECT_EQ(rows["input_formats"], (json{{"1 (112 planes)", 51}}));
+  const json tar = Shown(testing::SourcePath("tests/fuzz/corpus/lc0_rows/one.tar.gz"));
+  EXPECT_EQ(tar["format"], "tar");
+  EXPECT_EQ(tar["file_count"], 1);
+  EXPECT_EQ(tar["files"][0]["name"], "a/game.gz");
+  EXPECT_THAT(tar["first_file"].get<std::string>(), HasSubstr("version 6, 2 rows"));
+}
 
 TEST_F(FileCliTest, ShowsJsonLines) {
   WriteFileAtomically(folder_.File("rows.jsonl"), kRows);

@@ -13,6 +13,7 @@ std::vector<Command> AllCommands() {
                                    ChessPgn(),
                                    FileShow(),
                                    FileConvert(),
+                                   DataCheck(),
                                    DecoderVocab(),
                                    DecoderTokens(),
                                    DecoderDump(),

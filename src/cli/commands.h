@@ -13,6 +13,7 @@ Command ChessPerft();
 Command ChessPgn();
 Command FileShow();
 Command FileConvert();
+Command DataCheck();
 Command DecoderVocab();
 Command DecoderTokens();
 Command DecoderDump();
