@@ -1,5 +1,6 @@
 #include "students/decoder/data/net_config.h"
 
+#include "base/check.h"
 #include "base/error.h"
 
 namespace kibitz::decoder {
@@ -20,10 +21,13 @@ Fields FieldsOf(NetConfig& config) {
              {.min = 1, .max = 65536});
   fields.Add("mean_values", config.mean_values,
              "write the mean of a value's distribution; else the most likely bucket");
+  fields.Add("square_policy", config.square_policy,
+             "a move's logit also reads the squares it moves between");
   return fields;
 }
 
 void CheckConfig(const NetConfig& config) {
+  CHECK(!config.square_policy || config.move_vocab_size == kMoveVocabularySize);
   if (config.embed_dim % (2 * config.num_heads) != 0) {
     throw Error(
         "embed_dim is {} with num_heads {}: expected a multiple of {}, because RoPE rotates pairs "

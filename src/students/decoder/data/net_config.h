@@ -18,6 +18,10 @@ struct NetConfig {
   int num_fourier_freq = 128;
   bool mean_values = false;  // A value is its distribution's mean, not the most likely bucket.
 
+  // A move's logit also reads the two squares of its board: the board that the move is for. The
+  // policy heads' weights are applied to the squares' hidden states too.
+  bool square_policy = false;
+
   // Fixed by the vocabulary; tests use other sizes.
   int vocab_size = kVocabularySize;
   int board_vocab_size = kBoardVocabularySize;

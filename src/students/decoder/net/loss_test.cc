@@ -121,6 +121,7 @@ TEST(LossTest, PackedIsPlainWithRichTargets) {
     for (const int layers : {1, 2, 3}) {
       NetConfig config = SmallConfig(layers);
       config.mean_values = mean_values;
+      config.square_policy = mean_values;
       DecoderNet net(config);
       InitNet(net, 1);
       const Batch batch = RichBatch(6, static_cast<uint64_t>(layers));
@@ -130,6 +131,24 @@ TEST(LossTest, PackedIsPlainWithRichTargets) {
       SCOPED_TRACE(fmt::format("{} layers, mean values {}", layers, mean_values));
       ExpectSame(StepOf(Version::kPacked, net, batch, {}), StepOf(Version::kPlain, net, batch, {}));
     }
+  }
+}
+
+// In games too, where some boards are left out: their moves read no squares.
+TEST(LossTest, MovesReadTheSquaresOfTheirBoards) {
+  NetConfig config = SmallConfig(2);
+  DecoderNet plain(config);
+  config.square_policy = true;
+  DecoderNet net(config);
+  InitNet(plain, 1);
+  InitNet(net, 1);
+  for (const double ratio : {0.0, 0.5}) {
+    const Batch batch = ExampleBatch(3, ratio, 7);
+    const Step step = StepOf(Version::kPacked, net, batch, {});
+    ExpectSame(step, StepOf(Version::kPlain, net, batch, {}));
+    const Step without = StepOf(Version::kPacked, plain, batch, {});
+    EXPECT_NE(step.metrics.final_move_loss.sum, without.metrics.final_move_loss.sum);
+    EXPECT_EQ(step.metrics.board_loss.sum, without.metrics.board_loss.sum);
   }
 }
 

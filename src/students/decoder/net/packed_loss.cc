@@ -25,7 +25,8 @@ Tensor Indices(const std::vector<int64_t>& values) { return torch::tensor(values
 
 // The positions that the heads read, and their targets.
 struct Questions {
-  explicit Questions(const Batch& batch);
+  // With `squares`, moves read the squares of their boards.
+  Questions(const Batch& batch, bool squares);
 
   std::vector<int64_t> board_positions;   // C
   std::vector<int64_t> prefix_positions;  // G, sorted.
@@ -36,16 +37,30 @@ struct Questions {
   MoveQuestions instinct;
   MoveQuestions piece_moves;
   MoveQuestions threats;
+  MoveQuestions early_ends;  // Among the branches.
   Tensor wl_rows;
   Tensor d_rows;
   Tensor wl_targets;  // Of both value heads' terms: valid values only.
   Tensor d_targets;
 
+  // Adds the positions of the squares that moves read.
+  void AddSquares(const MoveQuestions& moves);
   // The row of each position among the G.
   Tensor RowsOf(const std::vector<int64_t>& positions) const;
+  int64_t RowOf(int64_t position) const {
+    return std::ranges::lower_bound(prefix_positions, position) - prefix_positions.begin();
+  }
 };
 
-Questions::Questions(const Batch& batch) {
+void Questions::AddSquares(const MoveQuestions& moves) {
+  for (size_t i = 0; i < moves.boards.size(); ++i) {
+    const int64_t board = moves.boards[i];
+    if (board < 0 || (i > 0 && board == moves.boards[i - 1])) continue;
+    for (int64_t token = 1; token <= 64; ++token) prefix_positions.push_back(board + token);
+  }
+}
+
+Questions::Questions(const Batch& batch, bool squares) {
   std::vector<int64_t> targets;
   for (int32_t i = 0; i < batch.tokens(); ++i) {
     const int target = batch.board_targets[static_cast<size_t>(i)];
@@ -58,6 +73,7 @@ Questions::Questions(const Batch& batch) {
   instinct = MovesOf(batch, MoveKind::kInstinct);
   piece_moves = MovesOf(batch, MoveKind::kPiece);
   threats = MovesOf(batch, MoveKind::kThreat);
+  early_ends = EarlyEndsOf(batch);
   std::vector<int64_t> wl_positions;  // Of the move before it, where wl is asked.
   std::vector<int64_t> d_positions;   // Of the wl token, where d is asked.
   std::vector<float> wl;
@@ -74,6 +90,11 @@ Questions::Questions(const Batch& batch) {
         &piece_moves.positions, &threats.positions, &wl_positions, &d_positions}) {
     prefix_positions.insert(prefix_positions.end(), list->begin(), list->end());
   }
+  if (squares) {
+    for (const auto* moves : {&final_moves, &thinking_moves, &instinct, &early_ends}) {
+      AddSquares(*moves);
+    }
+  }
   std::ranges::sort(prefix_positions);
   const auto repeated = std::ranges::unique(prefix_positions);
   prefix_positions.erase(repeated.begin(), repeated.end());
@@ -86,9 +107,7 @@ Questions::Questions(const Batch& batch) {
 
 Tensor Questions::RowsOf(const std::vector<int64_t>& positions) const {
   std::vector<int64_t> rows;
-  for (int64_t position : positions) {
-    rows.push_back(std::ranges::lower_bound(prefix_positions, position) - prefix_positions.begin());
-  }
+  for (int64_t position : positions) rows.push_back(RowOf(position));
   return Indices(rows);
 }
 
@@ -350,7 +369,7 @@ ShownValues Shown(DecoderNet& net, const Batch& batch, int passes) {
   values.moves.clear();
   values.branches.clear();
   for (ValueTarget& value : values.values) value.valid = true;
-  const Questions questions(values);
+  const Questions questions(values, /*squares=*/false);
   for (int pass = 0; pass < passes; ++pass) {
     const auto hidden = RunLayers(net, values, questions, shown, false);  // (G, D)
     const auto written = [&](ValueHead& head, const Tensor& rows, const Tensor& centres) {
@@ -362,10 +381,35 @@ ShownValues Shown(DecoderNet& net, const Batch& batch, int passes) {
   return shown;
 }
 
+// Adds what the squares of the moves' boards say. logits: (N, M); prefix: (G, D).
+Tensor AddSquareLogits(const Tensor& logits, const Tensor& weight, const Tensor& prefix,
+                       const Questions& questions, const MoveQuestions& asked) {
+  std::vector<int64_t> boards;
+  std::vector<int64_t> with_board;  // Of the N.
+  for (size_t i = 0; i < asked.boards.size(); ++i) {
+    if (asked.boards[i] < 0) continue;
+    with_board.push_back(static_cast<int64_t>(i));
+    boards.push_back(asked.boards[i]);
+  }
+  if (boards.empty()) return logits;
+  std::vector<int64_t> begins = boards;
+  std::ranges::sort(begins);
+  const auto repeated = std::ranges::unique(begins);
+  begins.erase(repeated.begin(), repeated.end());
+  std::vector<int64_t> which;  // Of the begins.
+  for (int64_t board : boards) {
+    which.push_back(std::ranges::lower_bound(begins, board) - begins.begin());
+  }
+  for (int64_t& begin : begins) begin = questions.RowOf(begin + 1) - 1;
+  const auto squares = learn::PairLogits(prefix, weight, std::move(begins), SquareTokens());
+  return logits.index_add(0, Indices(with_board), squares.index_select(0, Indices(which)));
+}
+
 }  // namespace
 
 LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions& options) {
-  const Questions questions(batch);
+  const bool squares = net->config.square_policy;
+  const Questions questions(batch, squares);
   const ShownValues shown = Shown(net, batch, options.own_value_passes);
   const auto hidden =
       RunLayers(net, batch, questions, shown, options.recompute_layers);  // (C + G + N, D)
@@ -374,8 +418,13 @@ LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions
   const auto causal = hidden.narrow(0, 0, scored);                                   // (C, D)
   const auto prefix = hidden.narrow(0, scored, hidden.size(0) - scored - branches);  // (G, D)
   const auto rows = [&](const Tensor& list) { return prefix.index_select(0, list); };
+  const auto score = [&](torch::nn::Linear& head, const Tensor& at, const MoveQuestions& asked) {
+    const auto logits = Affine(head, at);
+    return ScoreMoves(
+        squares ? AddSquareLogits(logits, head->weight, prefix, questions, asked) : logits, asked);
+  };
   const auto moves = [&](torch::nn::Linear& head, const MoveQuestions& asked) {
-    return ScoreMoves(Affine(head, rows(questions.RowsOf(asked.positions))), asked);
+    return score(head, rows(questions.RowsOf(asked.positions)), asked);
   };
 
   Terms terms;
@@ -392,9 +441,9 @@ LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions
     const auto values = behind.index_select(0, Indices(asked.branches));
     terms.branch_wl = ScoreValue(Affine(net->wl_head, values), asked.wl, net->wl_bucket_centers);
   }
-  if (const auto asked = EarlyEndsOf(batch); !asked.positions.empty()) {
+  if (const auto& asked = questions.early_ends; !asked.positions.empty()) {
     const auto ends = behind.index_select(0, Indices(asked.positions));
-    terms.early_end = ScoreMoves(Affine(net->policy_head, ends), asked);
+    terms.early_end = score(net->policy_head, ends, asked);
   }
   terms.wl = ScoreValue(Affine(net->wl_head, rows(questions.wl_rows)), questions.wl_targets,
                         net->wl_bucket_centers);

@@ -75,8 +75,35 @@ int64_t PaddedRow(const Batch& batch, int64_t position, int64_t padded_length) {
   return sequence * padded_length + position - batch.starts[static_cast<size_t>(sequence)];
 }
 
+// The logits of moves whose hidden states are `at`, (N, D), with what the squares of their boards
+// say.
+torch::Tensor MoveLogits(const DecoderNet& net, torch::nn::Linear& head, const torch::Tensor& at,
+                         const torch::Tensor& prefix,  // (B, S, D)
+                         const Batch& batch, const MoveQuestions& questions) {
+  auto logits = head(at);  // (N, M)
+  if (!net->config.square_policy) return logits;
+  const auto tokens = SquareTokens();
+  const auto flat = prefix.flatten(0, 1);
+  std::vector<torch::Tensor> rows;
+  for (size_t i = 0; i < questions.boards.size(); ++i) {
+    if (questions.boards[i] < 0) {
+      rows.push_back(logits[static_cast<int64_t>(i)]);
+      continue;
+    }
+    const int64_t begin = PaddedRow(batch, questions.boards[i], prefix.size(1));
+    const auto hidden = [&](const std::vector<int32_t>& list) {
+      const auto places = torch::tensor(list, torch::kInt64).to(prefix.device()) + begin;
+      return flat.index_select(0, places);  // (M, D)
+    };
+    const auto squares = hidden(tokens->first) + hidden(tokens->second);
+    rows.push_back(logits[static_cast<int64_t>(i)] + (squares * head->weight).sum(-1));
+  }
+  return rows.empty() ? logits : torch::stack(rows);
+}
+
 // The moves of a kind, by the head that predicts them.
-HeadTerms ScoreKind(torch::nn::Linear& head, const torch::Tensor& prefix,  // (B, S, D)
+HeadTerms ScoreKind(const DecoderNet& net, torch::nn::Linear& head,
+                    const torch::Tensor& prefix,  // (B, S, D)
                     const Batch& batch, MoveKind kind) {
   const MoveQuestions questions = MovesOf(batch, kind);
   std::vector<int64_t> rows;
@@ -84,7 +111,8 @@ HeadTerms ScoreKind(torch::nn::Linear& head, const torch::Tensor& prefix,  // (B
     rows.push_back(PaddedRow(batch, position, prefix.size(1)));
   }
   const auto chosen = torch::tensor(rows, torch::kInt64).to(prefix.device());
-  return ScoreMoves(head(prefix.flatten(0, 1).index_select(0, chosen)), questions);
+  const auto at = prefix.flatten(0, 1).index_select(0, chosen);  // (N, D)
+  return ScoreMoves(MoveLogits(net, head, at, prefix, batch, questions), questions);
 }
 
 ValueInputs InputsOf(DecoderNet& net, const Batch& batch, const Inputs& in,
@@ -146,7 +174,8 @@ torch::Tensor RunBranches(DecoderNet& net, const Batch& batch, const Inputs& in,
   return torch::cat(hidden);  // (N, D)
 }
 
-void ScoreBranches(DecoderNet& net, const Batch& batch, const torch::Tensor& hidden, Terms& terms) {
+void ScoreBranches(DecoderNet& net, const Batch& batch, const torch::Tensor& hidden,
+                   const torch::Tensor& prefix, Terms& terms) {
   const auto rows = [&](const std::vector<int64_t>& list) {
     return hidden.index_select(0, torch::tensor(list, torch::kInt64).to(hidden.device()));
   };
@@ -155,7 +184,9 @@ void ScoreBranches(DecoderNet& net, const Batch& batch, const torch::Tensor& hid
                                  net->wl_bucket_centers);
   }
   if (const auto asked = EarlyEndsOf(batch); !asked.positions.empty()) {
-    terms.early_end = ScoreMoves(net->policy_head(rows(asked.positions)), asked);
+    const auto logits =
+        MoveLogits(net, net->policy_head, rows(asked.positions), prefix, batch, asked);
+    terms.early_end = ScoreMoves(logits, asked);
   }
 }
 
@@ -182,15 +213,16 @@ LossAndMetrics PlainLoss(DecoderNet& net, const Batch& batch, const LossOptions&
 
   Terms terms;
   terms.board = ScoreEverywhere(net->board_head(causal), in.board_targets, in.board_mask);
-  terms.final_move = ScoreKind(net->policy_head, prefix, batch, MoveKind::kFinal);
+  terms.final_move = ScoreKind(net, net->policy_head, prefix, batch, MoveKind::kFinal);
   if (options.phase == Phase::kFinetune) {
-    terms.thinking_move = ScoreKind(net->thinking_policy_head, prefix, batch, MoveKind::kThinking);
-    terms.instinct = ScoreKind(net->policy_head, prefix, batch, MoveKind::kInstinct);
-    terms.piece_moves = ScoreKind(net->policy_head, prefix, batch, MoveKind::kPiece);
-    terms.threats = ScoreKind(net->thinking_policy_head, prefix, batch, MoveKind::kThreat);
+    terms.thinking_move =
+        ScoreKind(net, net->thinking_policy_head, prefix, batch, MoveKind::kThinking);
+    terms.instinct = ScoreKind(net, net->policy_head, prefix, batch, MoveKind::kInstinct);
+    terms.piece_moves = ScoreKind(net, net->policy_head, prefix, batch, MoveKind::kPiece);
+    terms.threats = ScoreKind(net, net->thinking_policy_head, prefix, batch, MoveKind::kThreat);
   }
   if (!batch.branches.empty()) {
-    ScoreBranches(net, batch, RunBranches(net, batch, in, values), terms);
+    ScoreBranches(net, batch, RunBranches(net, batch, in, values), prefix, terms);
   }
   // The move predicts wl, one position before the wl token; the wl token predicts d.
   const auto scored = in.wl_positions & in.valid;   // (B, S)

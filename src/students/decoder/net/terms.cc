@@ -1,5 +1,6 @@
 #include "students/decoder/net/terms.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -47,6 +48,34 @@ void MergeMoves(const Batch& batch, const Terms& terms, Scores& scores) {
   }
 }
 
+// The boards that moves are for.
+class BoardFinder {
+ public:
+  explicit BoardFinder(const Batch& batch) : batch_(batch) {}
+
+  // Of a move predicted at `position`: the board that ends there; in a thought, else its root. -1
+  // where there is none, or not all of it.
+  int64_t Of(int64_t position) const {
+    const auto block = std::ranges::lower_bound(batch_.blocks, position + 1, {}, &Block::end);
+    if (block != batch_.blocks.end() && block->end == position + 1) return Whole(*block);
+    return RootOf(position);
+  }
+  int64_t RootOf(int64_t position) const {
+    const auto next = std::ranges::upper_bound(batch_.starts, position);
+    const auto sequence = static_cast<size_t>(next - batch_.starts.begin() - 1);
+    if (batch_.thinking[sequence] == 0) return -1;
+    const int32_t start = batch_.starts[sequence];
+    const auto block = std::ranges::lower_bound(batch_.blocks, start, {}, &Block::begin);
+    return block != batch_.blocks.end() && block->begin == start ? Whole(*block) : -1;
+  }
+
+ private:
+  static int64_t Whole(const Block& block) {
+    return block.end - block.begin == kBoardTokens ? block.begin : -1;
+  }
+  const Batch& batch_;
+};
+
 // Collects move targets, soft ones and others.
 class QuestionMaker {
  public:
@@ -54,9 +83,10 @@ class QuestionMaker {
 
   // `target` has the shares, if there are any.
   template <typename Target>
-  void Add(int64_t position, int32_t move, const Target& target) {
+  void Add(int64_t position, int64_t board, int32_t move, const Target& target) {
     const auto row = static_cast<int64_t>(moves_.size());
     questions_.positions.push_back(position);
+    questions_.boards.push_back(board);
     moves_.push_back(move);
     soft_ |= target.share_count > 0;
     for (uint32_t i = 0; i < target.share_count; ++i) {
@@ -104,17 +134,35 @@ HeadTerms ScoreChoice(const torch::Tensor& logits, const torch::Tensor& targets)
 
 MoveQuestions MovesOf(const Batch& batch, MoveKind kind) {
   QuestionMaker maker(batch);
+  const BoardFinder boards(batch);
+  const bool on_square = kind == MoveKind::kPiece || kind == MoveKind::kThreat;
   for (const MoveTarget& target : batch.moves) {
-    if (target.kind == kind) maker.Add(target.position, target.move, target);
+    if (target.kind != kind) continue;
+    maker.Add(target.position, on_square ? -1 : boards.Of(target.position), target.move, target);
   }
   return std::move(maker).Finish();
 }
 
+std::shared_ptr<const learn::PairRows> SquareTokens() {
+  static const auto tokens = [] {
+    auto made = std::make_shared<learn::PairRows>();
+    for (TokenId move = 0; move < kMoveVocabularySize; ++move) {
+      const MoveSquares squares = SquaresOf(move);
+      made->first.push_back(1 + squares.from.index());
+      made->second.push_back(1 + squares.to.index());
+    }
+    return made;
+  }();
+  return tokens;
+}
+
 MoveQuestions EarlyEndsOf(const Batch& batch) {
   QuestionMaker maker(batch);
+  const BoardFinder boards(batch);
   for (size_t i = 0; i < batch.branches.size(); ++i) {
     const Branch& branch = batch.branches[i];
-    if (branch.ends_thought()) maker.Add(static_cast<int64_t>(i), branch.final_move, branch);
+    if (!branch.ends_thought()) continue;
+    maker.Add(static_cast<int64_t>(i), boards.RootOf(branch.after), branch.final_move, branch);
   }
   return std::move(maker).Finish();
 }

@@ -4,8 +4,10 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "learn/pair_logits.h"
 #include "students/decoder/net/loss.h"
 
 namespace kibitz::decoder {
@@ -22,6 +24,8 @@ HeadTerms ScoreChoice(const torch::Tensor& logits, const torch::Tensor& targets)
 struct MoveQuestions {
   std::vector<int64_t> positions;  // (N) In the pack; of EarlyEndsOf, among the branches.
   torch::Tensor moves;             // (N)
+  // (N) Where the board begins whose squares its move reads (NetConfig::square_policy); -1: none.
+  std::vector<int64_t> boards;
   // Of soft targets: share `shares[i]` of target `share_rows[i]` is for `share_moves[i]`. Not there
   // when every target is one move.
   torch::Tensor share_rows;
@@ -29,6 +33,8 @@ struct MoveQuestions {
   torch::Tensor shares;
 };
 MoveQuestions MovesOf(const Batch& batch, MoveKind kind);
+// The squares of a move token as tokens of a board.
+std::shared_ptr<const learn::PairRows> SquareTokens();
 // The final moves of branches that end the thought.
 MoveQuestions EarlyEndsOf(const Batch& batch);
 // The branches that are moves, and their values.

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "nn/kernels/lanes.h"
 
 namespace kibitz::decoder {
 
@@ -48,6 +49,11 @@ Model::Model(const io::StateDict& weights, const NetConfig& config,
   policy_head_ = ReadLinear(weights, "policy_head", config.move_vocab_size, width);
   thinking_policy_head_ =
       ReadLinear(weights, "thinking_policy_head", config.move_vocab_size, width);
+  if (config.square_policy) {
+    const auto shape = {static_cast<int64_t>(config.move_vocab_size), width};
+    policy_weight_ = weights.Floats("policy_head.weight", shape);
+    thinking_policy_weight_ = weights.Floats("thinking_policy_head.weight", shape);
+  }
   const auto value_head = [&](const std::string& name) -> ValueHead {
     return {
         .first = ReadLinear(weights, name + ".mlp.0", config.value_hidden_size, width),
@@ -110,7 +116,9 @@ void Model::LoadEmbeddings(const io::StateDict& weights) {
 }
 
 size_t Model::memory_bytes() const {
-  size_t bytes = layers_.memory_bytes() + embeddings_.size() * sizeof(float);
+  size_t bytes = layers_.memory_bytes();
+  bytes +=
+      (embeddings_.size() + policy_weight_.size() + thinking_policy_weight_.size()) * sizeof(float);
   for (const Linear* head : {&board_head_, &policy_head_, &thinking_policy_head_, &wl_head_.first,
                              &wl_head_.second, &d_head_.first, &d_head_.second}) {
     bytes += head->memory_bytes();
@@ -166,6 +174,63 @@ void Model::Apply(const Linear& head, const float* hidden, int64_t rows, std::ve
   out.resize(static_cast<size_t>(rows * head.outputs()));
   packed_.Pack(team_, rows, head, hidden, head.inputs());
   head.Run(team_, packed_, {.to = out.data(), .row = head.outputs()});
+}
+
+std::vector<int> BoardWanted(const NetConfig& config) {
+  std::vector<int> wanted;
+  for (int token = 1; config.square_policy && token <= 64; ++token) wanted.push_back(token);
+  wanted.push_back(kBoardTokens - 1);
+  return wanted;
+}
+
+// Of each move token: weight . (hidden of one square + of the other).
+static std::vector<float> SquareLogits(std::span<const float> weight, const float* hidden,
+                                       int64_t width) {
+  static const std::vector<MoveSquares> squares = [] {
+    std::vector<MoveSquares> made;
+    for (TokenId move = 0; move < kMoveVocabularySize; ++move) made.push_back(SquaresOf(move));
+    return made;
+  }();
+  std::vector<float> logits;
+  if (weight.empty()) return logits;
+  const float* row = weight.data();
+  for (const MoveSquares& move : squares) {
+    const float* from = hidden + move.from.index() * width;
+    const float* to = hidden + move.to.index() * width;
+    nn::Lanes sum{};
+    int64_t i = 0;
+    for (; i + nn::kLanes <= width; i += nn::kLanes) {
+      sum += nn::Load(row + i) * (nn::Load(from + i) + nn::Load(to + i));
+    }
+    float rest = 0;
+    for (; i < width; ++i) rest += row[i] * (from[i] + to[i]);
+    logits.push_back(nn::Sum(sum) + rest);
+    row += width;
+  }
+  return logits;
+}
+
+std::vector<float> Model::PolicySquares(const float* hidden) const {
+  return SquareLogits(policy_weight_, hidden, config_.embed_dim);
+}
+std::vector<float> Model::ThinkingSquares(const float* hidden) const {
+  return SquareLogits(thinking_policy_weight_, hidden, config_.embed_dim);
+}
+
+void Model::BoardPolicy(const float* hidden, int64_t boards, std::vector<float>& logits) {
+  if (!config_.square_policy) return PolicyLogits(hidden, boards, logits);
+  const int64_t width = config_.embed_dim;
+  const auto rows = static_cast<int64_t>(BoardWanted(config_).size());
+  std::vector<float> last;
+  for (int64_t i = 0; i < boards; ++i) {
+    const float* at = hidden + ((i + 1) * rows - 1) * width;
+    last.insert(last.end(), at, at + width);
+  }
+  PolicyLogits(last.data(), boards, logits);
+  float* to = logits.data();
+  for (int64_t i = 0; i < boards; ++i) {
+    for (float add : PolicySquares(hidden + i * rows * width)) *to++ += add;
+  }
 }
 
 void Model::PolicyLogits(const float* hidden, int64_t rows, std::vector<float>& logits) {

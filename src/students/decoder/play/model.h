@@ -42,6 +42,10 @@ class Input {
   int row_;
 };
 
+// Which hidden states a board's moves need: its last token's, with square_policy also the squares',
+// before it.
+std::vector<int> BoardWanted(const NetConfig& config);
+
 // Consecutive inputs of one stream.
 struct Reading {
   nn::KvCache* cache = nullptr;
@@ -77,6 +81,13 @@ class Model {
   // stopped.
   const float* Read(std::span<const Reading> readings, const std::stop_token& stop = {});
 
+  // The policy of so many boards, from what BoardWanted names of each: (boards, M).
+  void BoardPolicy(const float* hidden, int64_t boards, std::vector<float>& logits);
+  // What the squares of a board add to the policy's or thinking policy's logits, from the same of
+  // one board: (M), or empty without square_policy.
+  std::vector<float> PolicySquares(const float* hidden) const;
+  std::vector<float> ThinkingSquares(const float* hidden) const;
+
   // Heads on `rows` hidden states, (rows, D) -> (rows, M or V).
   void PolicyLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
   void ThinkingLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
@@ -108,6 +119,9 @@ class Model {
   nn::Linear board_head_;
   nn::Linear policy_head_;
   nn::Linear thinking_policy_head_;
+  // With square_policy: the heads' weights, (M, D).
+  std::vector<float> policy_weight_;
+  std::vector<float> thinking_policy_weight_;
   ValueHead wl_head_;
   ValueHead d_head_;
   // Of the last Read.

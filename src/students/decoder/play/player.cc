@@ -100,7 +100,7 @@ std::vector<Prediction> Answer(Model& model, std::span<const Question> questions
   const float* hidden = ReadAll(model, questions, options.stop);
   if (hidden == nullptr) return Cancelled(questions.size());
   std::vector<float> logits;
-  model.PolicyLogits(hidden, static_cast<int64_t>(questions.size()), logits);
+  model.BoardPolicy(hidden, static_cast<int64_t>(questions.size()), logits);
   std::vector<Prediction> predictions(questions.size());
   ChooseMoves(questions, logits, options, predictions);
   if (options.value && !ReadValues(model, questions, options, predictions)) {

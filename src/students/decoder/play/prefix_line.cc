@@ -6,7 +6,8 @@
 
 namespace kibitz::decoder {
 
-PrefixLine::PrefixLine(Model& model, int capacity) : cache_(model.TakeCache(capacity)) {}
+PrefixLine::PrefixLine(Model& model, int capacity)
+    : board_wanted_(BoardWanted(model.config())), cache_(model.TakeCache(capacity)) {}
 
 void PrefixLine::Push(Input input) {
   inputs_.push_back(input);
@@ -38,7 +39,8 @@ void PrefixLine::AddUnread(std::vector<Reading>& readings) {
                         .block = true});
     read_ = end;
   }
-  readings.back().wanted = {static_cast<int>(readings.back().inputs.size()) - 1};
+  const auto last = static_cast<int>(readings.back().inputs.size()) - 1;
+  readings.back().wanted = last + 1 == kBoardTokens ? board_wanted_ : std::vector<int>{last};
 }
 
 }  // namespace kibitz::decoder

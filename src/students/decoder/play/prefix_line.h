@@ -3,7 +3,7 @@
 //
 //   PrefixLine line(model, 68 + 2);
 //   line.PushBoard(BoardTokensOf(board));
-//   line.AddUnread(readings);               // The last token is wanted.
+//   line.AddUnread(readings);               // What the board's moves need is wanted.
 #pragma once
 
 #include <algorithm>
@@ -30,13 +30,15 @@ class PrefixLine {
   int read() const { return read_; }
   void ReadAgainFrom(int count) { read_ = std::min(read_, count); }
 
-  // Adds what was not read yet; the hidden state of the last token is wanted.
+  // Adds what was not read yet. Wanted: BoardWanted where it ends with a board, else the hidden
+  // state of the last token.
   void AddUnread(std::vector<Reading>& readings);
 
  private:
   std::vector<Input> inputs_;
   std::vector<int> block_ends_;  // For each token: one past the last that it attends to.
   int read_ = 0;
+  std::vector<int> board_wanted_;
   CachePtr cache_;
 };
 

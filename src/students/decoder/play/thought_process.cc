@@ -23,6 +23,7 @@ ThoughtProcess::ThoughtProcess(Model& model, const chess::Board& root, const Thi
       options_(options),
       listener_(listener),
       max_size_(std::max(kBoardTokens, LongestOf(model, options))),
+      board_wanted_(BoardWanted(model.config())),
       prefix_(model, max_size_ + 1),
       causal_(model.TakeCache(max_size_ + 1)),
       line_(root),
@@ -82,7 +83,7 @@ std::vector<Reading> ThoughtProcess::Next() {
     case State::kRoot: {
       // Both the board's last token and start_think are asked for.
       prefix_.AddUnread(readings);
-      readings.front().wanted = {kBoardTokens - 1};
+      readings.front().wanted = board_wanted_;
       break;
     }
     case State::kBoard: {
@@ -155,10 +156,13 @@ void ThoughtProcess::Cancel() {
 
 void ThoughtProcess::TakeRoot(const float* hidden) {
   std::vector<float> logits;
-  model_.PolicyLogits(hidden, 1, logits);
+  model_.BoardPolicy(hidden, 1, logits);
   thought_.instinct = LegalCandidates(thought_.root, logits);
+  root_policy_squares_ = model_.PolicySquares(hidden);
+  root_thinking_squares_ = model_.ThinkingSquares(hidden);
   const int width = model_.config().embed_dim;
-  start_hidden_.assign(hidden + width, hidden + (full() ? width : 2 * width));
+  const float* start = hidden + board_wanted_.size() * static_cast<size_t>(width);
+  start_hidden_.assign(start, start + (full() ? 0 : width));
   if (options_.root_value && !full() && !thought_.instinct.empty()) {
     // Behind the board as in a game; start_think takes its place again afterwards.
     prefix_.Truncate(kBoardTokens);
@@ -191,12 +195,17 @@ void ThoughtProcess::BeginVariations() {
     state_ = State::kDone;
     return;
   }
-  WriteMove(start_hidden_.data());
+  WriteMove(start_hidden_.data(), root_thinking_squares_);
 }
 
-void ThoughtProcess::WriteMove(const float* prefix_hidden) {
+static void AddTo(std::vector<float>& logits, std::span<const float> add) {
+  for (size_t i = 0; i < add.size(); ++i) logits[i] += add[i];
+}
+
+void ThoughtProcess::WriteMove(const float* prefix_hidden, std::span<const float> squares) {
   std::vector<float> logits;
   model_.ThinkingLogits(prefix_hidden, 1, logits);
+  AddTo(logits, squares);
   const bool first = thought_.variations.empty() || thought_.variations.back().ended;
   if (first) {
     thought_.variations.emplace_back();
@@ -357,13 +366,17 @@ void ThoughtProcess::FinishBoard() {
   if (listener_.on_board) listener_.on_board(thought_);
 }
 
-void ThoughtProcess::AfterBoard(std::span<const float> board_logits, const float* prefix_hidden) {
+void ThoughtProcess::AfterBoard(std::span<const float> board_logits, const float* board_hidden) {
   if (full()) return Continue(State::kDone);
   Variation& variation = thought_.variations.back();
   const bool deep =
       options_.max_depth > 0 && variation.nodes.size() >= static_cast<size_t>(options_.max_depth);
   const bool over = options_.legal_only && !chess::HasLegalMove(*position_);
-  if (!deep && !over && ChooseStructure(board_logits) != kEndVar) return WriteMove(prefix_hidden);
+  if (!deep && !over && ChooseStructure(board_logits) != kEndVar) {
+    const size_t before =
+        (board_wanted_.size() - 1) * static_cast<size_t>(model_.config().embed_dim);
+    return WriteMove(board_hidden + before, model_.ThinkingSquares(board_hidden));
+  }
   PushAlone(kEndVar);
   variation.ended = true;
   if (listener_.on_variation_end) listener_.on_variation_end(thought_);
@@ -376,7 +389,7 @@ void ThoughtProcess::TakeAfterEndVar(const float* hidden) {
   const bool enough = options_.max_variations > 0 &&
                       thought_.variations.size() >= static_cast<size_t>(options_.max_variations);
   if (!enough && ChooseStructure(logits) != kEndThink) {
-    return WriteMove(hidden + model_.config().embed_dim);
+    return WriteMove(hidden + model_.config().embed_dim, root_thinking_squares_);
   }
   PushAlone(kEndThink);
   Continue(State::kFinal);
@@ -385,6 +398,7 @@ void ThoughtProcess::TakeAfterEndVar(const float* hidden) {
 void ThoughtProcess::TakeFinal(const float* hidden) {
   std::vector<float> logits;
   model_.PolicyLogits(hidden, 1, logits);
+  AddTo(logits, root_policy_squares_);
   thought_.candidates = LegalCandidates(thought_.root, logits);
   const std::vector<Candidate> all =
       options_.legal_only ? thought_.candidates : AllCandidates(&thought_.root, logits);

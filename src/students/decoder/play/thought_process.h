@@ -83,11 +83,13 @@ class ThoughtProcess {
 
   // The states that need no pass of their own.
   void BeginVariations();
-  void WriteMove(const float* prefix_hidden);
+  // `squares` is added to the logits.
+  void WriteMove(const float* prefix_hidden, std::span<const float> squares);
   void StartBoard();
   void WriteBoardToken(TokenId token);
   void FinishBoard();
-  void AfterBoard(std::span<const float> board_logits, const float* prefix_hidden);
+  // board_hidden: of the prefix stream, what BoardWanted names.
+  void AfterBoard(std::span<const float> board_logits, const float* board_hidden);
   TokenId ChooseStructure(std::span<const float> board_logits) const;
   void AdaptDraft(int accepted, bool rejected);
   std::span<const TokenId> DraftWindow() const;
@@ -100,10 +102,14 @@ class ThoughtProcess {
   Thought thought_;
 
   std::vector<Input> inputs_;  // Of all tokens.
+  const std::vector<int> board_wanted_;
   PrefixLine prefix_;
   CachePtr causal_;
   int causal_read_ = 0;              // Tokens.
   std::vector<float> start_hidden_;  // Of start_think.
+  // Model::PolicySquares and ThinkingSquares of the root.
+  std::vector<float> root_policy_squares_;
+  std::vector<float> root_thinking_squares_;
 
   int next_single_ = 10001;  // Block of the next token outside boards.
   int next_board_ = 0;
