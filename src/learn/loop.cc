@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "base/write_lock.h"
+#include "io/runs/log_pipe.h"
 #include "io/runs/metrics_log.h"
 #include "io/runs/tensorboard.h"
 #include "learn/adamw.h"
@@ -84,6 +85,7 @@ class Run {
     metrics_.emplace(folder_.File("metrics.jsonl"), io::MetricsLogOptions{from});
     timing_.emplace(folder_.File("timing.jsonl"), io::MetricsLogOptions{from});
     board_.emplace(folder_.path(), io::TensorBoardOptions{WallTime(), from});
+    if (!loop_.log_command.empty()) pipe_.emplace(loop_.log_command);
     report_.folder = folder_.path();
     report_.unit = facts_.unit;
     if (!facts_.no_validation.empty()) {
@@ -331,6 +333,7 @@ class Run {
     }
     if (closing) line["closing"] = true;
     metrics_->Write(line);
+    if (pipe_) pipe_->Write(line.dump());
     board_->Write(report_.steps, WallTime(), curves);
   }
 
@@ -377,6 +380,7 @@ class Run {
   uint64_t units_ = 0;
   std::optional<io::MetricsLog> metrics_;
   std::optional<io::MetricsLog> timing_;
+  std::optional<io::LogPipe> pipe_;
   std::optional<io::TensorBoardWriter> board_;
   const Clock::time_point start_ = Clock::now();
   double seconds_before_ = 0;

@@ -95,6 +95,15 @@ class LoopTest : public ::testing::Test {
   TempFolder folder_;
 };
 
+TEST_F(LoopTest, LogCommandGetsTheLinesOfMetrics) {
+  LineTrainee trainee(1000);
+  RunOptions options = Options("piped", 20);
+  options.loop.log_command = "cat > " + folder_.File("piped.jsonl");
+  Train(trainee, options);
+  EXPECT_EQ(ReadWhole(folder_.File("piped.jsonl")), ReadWhole(folder_.File("piped/metrics.jsonl")));
+  EXPECT_FALSE(ReadWhole(folder_.File("piped.jsonl")).empty());
+}
+
 TEST_F(LoopTest, LearnsAndReports) {
   LineTrainee line(1000);
   const RunReport report = Train(line, Options("a"));

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Options that shape neither weights nor data: a resume may change them.
-constexpr std::array<std::string_view, 18> kFree = {"run_name",
+constexpr std::array<std::string_view, 19> kFree = {"run_name",
                                                     "project_name",
                                                     "fresh",
                                                     "strict",
@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 18> kFree = {"run_name",
                                                     "training.validate_every_n_steps",
                                                     "training.keep_checkpoints",
                                                     "training.checkpoint_dir",
+                                                    "training.log_command",
                                                     "training.threads",
                                                     "training.device",
                                                     "training.gradient_checkpointing",

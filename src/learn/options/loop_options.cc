@@ -41,6 +41,9 @@ Fields FieldsOf(LoopOptions& options) {
   fields.Add("keep_checkpoints", s.keep_checkpoints,
              "newest checkpoints to keep, besides best.pt; 0: all", {.min = 0});
   fields.Add("checkpoint_dir", s.checkpoint_dir, "parent of the runs' folders", {.metavar = "DIR"});
+  fields.Add("log_command", s.log_command,
+             "a program that gets each line of metrics on its standard input, as it is written",
+             {.metavar = "CMD"});
   fields.Add("seed", s.seed, "seed of weights, order and augmentation");
   fields.Add("threads", s.threads, "threads; 0: all cores", {.min = 0, .max = 1024});
   fields.Add("device", s.device, "cpu, cuda or cuda:N", {.metavar = "NAME"});

@@ -34,6 +34,7 @@ struct LoopOptions {
   int64_t validate_every_n_steps = 0;  // 0: at every checkpoint.
   int64_t keep_checkpoints = 3;        // The newest; best.pt is kept besides. 0: all.
   std::string checkpoint_dir = "checkpoints";
+  std::string log_command = {};  // Gets each line of metrics.jsonl; "": none.
 
   uint64_t seed = 42;          // Of weights, order and augmentation.
   int threads = 0;             // 0: all cores.
