@@ -12,7 +12,7 @@ help:
 	@echo "make demo     set up, build, and show what Kibitz can do"
 	@echo "make test     set up, build, and run every test"
 	@echo "make serve    set up, build, and open the page on http://127.0.0.1:$(PORT)"
-	@echo "make install  install the program, its models and the C++ library below PREFIX=$(PREFIX)"
+	@echo "make install  install the program, its models, the C++ library and the Python module below PREFIX=$(PREFIX)"
 	@echo "make deb      Debian packages for any x86-64-v2 machine, fast on newer ones, in build-portable"
 	@echo "make bench    run the benches (QUICK=1: under a minute each)"
 	@echo "make asan     run the tests under AddressSanitizer and UBSan; make tsan likewise"

@@ -3,6 +3,7 @@
 
 option(KIBITZ_PORTABLE "Run on any x86-64-v2 machine instead of tuning for this one" OFF)
 option(KIBITZ_TORCH "Build what learns (needs libtorch)" ON)
+option(KIBITZ_PYTHON "Build the Python module (needs pybind11)" ON)
 option(KIBITZ_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 option(KIBITZ_UNITY "Compile several files of a folder as one: a third of the time" ON)
 set(KIBITZ_SANITIZE "" CACHE STRING "Sanitizers, such as address,undefined or thread")
@@ -44,6 +45,11 @@ if(KIBITZ_SANITIZE)
     # ThreadSanitizer does not follow fences, and says so. Ours (nn/kernels/team.cc) orders atomics alone.
     add_compile_options(-Wno-tsan)
   endif()
+endif()
+
+if(KIBITZ_SANITIZE OR KIBITZ_LEVELS)
+  # Python itself has no sanitizers; in packages, programs choose their code, and a module cannot.
+  set(KIBITZ_PYTHON OFF)
 endif()
 
 if(KIBITZ_FUZZ)
@@ -92,6 +98,10 @@ function(kibitz_configure target torch)
   cmake_parse_arguments(ARG "TEST" "LEVEL" "" ${ARGN})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src>)
   target_compile_options(${target} PRIVATE ${KIBITZ_WARNINGS})
+  if(NOT torch AND NOT ARG_TEST AND NOT target MATCHES "^kibitz_test_pch")
+    # The libraries are linked into programs and into the Python module.
+    target_compile_options(${target} PRIVATE -fPIC -fno-semantic-interposition)
+  endif()
   set(pch kibitz_pch)
   if(torch)
     target_include_directories(${target} SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})

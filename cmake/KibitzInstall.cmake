@@ -62,7 +62,8 @@ install(FILES ${CMAKE_BINARY_DIR}/kibitz-config.cmake ${CMAKE_BINARY_DIR}/kibitz
 
 # Everything that is installed, without tests and benches.
 get_property(level_programs GLOBAL PROPERTY KIBITZ_LEVEL_PROGRAMS)
-add_custom_target(kibitz_installed DEPENDS kibitz ${libraries} ${level_programs} $<$<BOOL:${KIBITZ_TORCH}>:kibitz-train>)
+get_property(python_module GLOBAL PROPERTY KIBITZ_PYTHON_MODULE)
+add_custom_target(kibitz_installed DEPENDS kibitz ${libraries} ${python_module} ${level_programs} $<$<BOOL:${KIBITZ_TORCH}>:kibitz-train>)
 
 # Debian packages, one for each component: 'make deb'.
 set(CPACK_GENERATOR DEB)

@@ -397,7 +397,8 @@ std::vector<fs::path> Documents() {
   for (const auto& entry : fs::directory_iterator(kRoot)) {
     if (entry.path().extension() == ".md") files.push_back(entry.path());
   }
-  for (const char* folder : {"bench", "configs", "docs", "examples", "models", "src", "tests"}) {
+  for (const char* folder :
+       {"bench", "configs", "docs", "examples", "models", "python", "src", "tests"}) {
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
       const bool golden = entry.path().string().find("/golden/") != std::string::npos;
       if (entry.path().extension() == ".md" && !golden) files.push_back(entry.path());
@@ -433,7 +434,7 @@ TEST(TreeTest, ParagraphsAreShort) {
 
 TEST(TreeTest, FilesAreFormatted) {
   std::vector<std::string> words = {"clang-format", "--dry-run", "--Werror"};
-  for (const char* folder : {"src", "bench", "tests"}) {
+  for (const char* folder : {"src", "bench", "python", "tests"}) {
     for (const fs::path& file : Sources(kRoot / folder)) words.push_back(file);
   }
   const auto ran = testing::RunCommand(words);
