@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -107,12 +108,57 @@ TEST_F(FileCliTest, ShowsJsonLines) {
   EXPECT_THAT(text.out, HasSubstr("first rows"));
 }
 
+TEST_F(FileCliTest, RefusesBadLinesUnlessToldToSkipThem) {
+  std::ofstream(folder_.File("bad.jsonl")) << "{\"a\":1}\n{\"a\":\nnot json\n{\"a\":2}\n";
+  Ran ran = File({"convert", folder_.File("bad.jsonl"), "--out", folder_.File("bad.parquet")});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, ::testing::AllOf(HasSubstr("bad.jsonl, line 2"), HasSubstr("--skip-bad")));
+  EXPECT_FALSE(testing::Exists(folder_.File("bad.parquet")));
+  ran = File({"convert", folder_.File("bad.jsonl"), "--out", folder_.File("bad.parquet"),
+              "--skip-bad", "--json"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json::parse(ran.out)["skipped"], 2);
+}
+
+TEST_F(FileCliTest, AZeroByteIsNoJson) {
+  std::ofstream(folder_.File("zero.json")) << std::string("123\0", 4);
+  EXPECT_EQ(File({"show", folder_.File("zero.json")}).code, 1);
+  std::ofstream(folder_.File("zero.jsonl")) << std::string("123\0\n{\"a\":1}\n", 13);
+  const Ran ran = File({"show", folder_.File("zero.jsonl"), "--json"});
+  EXPECT_EQ(json::parse(ran.out)["broken_lines"], 1);
+}
+
+TEST_F(FileCliTest, AnEmptyModelIsCalledEmpty) {
+  for (const char* name : {"empty.pb.gz", "empty.gz", "empty"}) {
+    std::ofstream(folder_.File(name)).flush();
+    const Ran ran = testing::RunCommand({testing::ProgramPath("kibitz"), "oracle", "search",
+                                         "--net", folder_.File(name), "--nodes", "2"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, ::testing::Not(HasSubstr("zip")));
+  }
+}
+
+TEST_F(FileCliTest, ShowsAndChecksTheChecksum) {
+  Ran ran = File({"convert", testing::ModelPath("policy-small") + "/model.safetensors", "--out",
+                  folder_.File("a.pt")});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  ran = File({"show", folder_.File("a.pt")});
+  EXPECT_THAT(ran.out, HasSubstr("crc32c, right"));
+  std::fstream file(folder_.File("a.pt"), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(folder_.File("a.pt")) / 2));
+  file << "x";
+  file.close();
+  ran = File({"show", folder_.File("a.pt")});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("checksum is wrong"));
+}
+
 TEST_F(FileCliTest, ConvertsRowsThereAndBack) {
   const std::string rows = folder_.File("rows.jsonl");
   const std::string parquet = folder_.File("rows.parquet");
   const std::string again = folder_.File("again.jsonl.zst");
   WriteFileAtomically(rows, kRows);
-  Ran ran = File({"convert", rows, "--out", parquet, "--json"});
+  Ran ran = File({"convert", rows, "--out", parquet, "--skip-bad", "--json"});
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json::parse(ran.out)["rows"], 3);
   EXPECT_EQ(json::parse(ran.out)["skipped"], 1);
@@ -151,7 +197,8 @@ TEST_F(FileCliTest, RefusesWithARemedy) {
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.err, HasSubstr("there.parquet"));
   WriteFileAtomically(folder_.File("no.jsonl"), "1\n2\n");
-  ran = File({"convert", folder_.File("no.jsonl"), "--out", folder_.File("no.parquet")});
+  ran = File(
+      {"convert", folder_.File("no.jsonl"), "--out", folder_.File("no.parquet"), "--skip-bad"});
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.err, HasSubstr("nothing to convert"));
   EXPECT_FALSE(testing::Exists(folder_.File("no.parquet")));

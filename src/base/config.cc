@@ -130,6 +130,8 @@ Config LoadConfig(const std::string& path) {
     }
   } else if (ending == ".json") {
     try {
+      // The parser takes a zero byte for the end.
+      if (text.find('\0') != std::string::npos) throw Error("{}: has a zero byte", path);
       config.tree = Json::parse(text);
     } catch (const Json::exception& e) {
       throw Error("{}: {}", path, e.what());

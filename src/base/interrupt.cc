@@ -28,6 +28,11 @@ void CatchInterrupts() {
   action.sa_flags = 0;  // Blocking reads return, so that their loops can look.
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  struct sigaction hangup = {};
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {
+    sigaction(SIGHUP, &action, nullptr);
+  }
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 bool Interrupted() { return interrupted != 0; }

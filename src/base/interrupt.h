@@ -4,7 +4,8 @@
 
 namespace kibitz {
 
-// For main(): SIGINT and SIGTERM set the flag instead of ending the process.
+// For main(): SIGINT, SIGTERM and SIGHUP set the flag instead of ending the process; nohup still
+// works. A write beyond the limit on file sizes (SIGXFSZ) becomes an error of that write.
 void CatchInterrupts();
 
 bool Interrupted();

@@ -1,8 +1,9 @@
 #include "base/log.h"
 
 #include <atomic>
-#include <cstdio>
 #include <mutex>
+
+#include "base/standard_streams.h"
 
 namespace kibitz {
 namespace {
@@ -18,11 +19,6 @@ struct Stderr {
 Stderr& TheStderr() {
   static Stderr the_stderr;
   return the_stderr;
-}
-
-void Write(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
 }
 
 }  // namespace
@@ -41,7 +37,7 @@ void LogLine(LogLevel level, std::string_view text) {
   out += text;
   out += '\n';
   out += err.status;
-  Write(out);
+  PrintToStderr(out);
 }
 
 namespace internal {
@@ -51,7 +47,7 @@ void SetStatusLine(const std::string& line) {
   const std::lock_guard lock(err.mutex);
   if (line.empty() && err.status.empty()) return;
   err.status = line;
-  Write(std::string(kClearLine) + line);
+  PrintToStderr(std::string(kClearLine) + line);
 }
 
 }  // namespace internal

@@ -143,7 +143,15 @@ void ReadFile(const std::string& path, const PgnOptions& options, bool json, Tot
       {.comments = json, .variations = options.variations});
   Progress progress("bytes", no_size ? 0 : size);
   PgnGame game;
-  for (auto read = reader.Next(game); read != PgnRead::kEnd; read = reader.Next(game)) {
+  const auto next = [&] {
+    try {
+      return reader.Next(game);
+    } catch (const Error& error) {
+      if (error.kind() != Error::Kind::kFailed || error.message().starts_with(input.name())) throw;
+      throw Error("{}, {}", input.name(), error.message());
+    }
+  };
+  for (auto read = next(); read != PgnRead::kEnd; read = next()) {
     progress.Add(input.Position() - progress.done());
     if (read == PgnRead::kBroken) {
       const auto& problem = reader.problem();
@@ -169,7 +177,8 @@ int Run(const PgnOptions& options, const Context& context) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!context.json) PrintTotals(totals, seconds);
-  return options.strict && totals.broken > 0 ? 1 : 0;
+  const bool nothing = totals.games == 0 && totals.broken > 0;
+  return nothing || (options.strict && totals.broken > 0) ? 1 : 0;
 }
 
 }  // namespace
@@ -183,7 +192,8 @@ Command ChessPgn() {
            "Prints totals, or with --json one object for each game: tags, starting position, "
            "result,\n"
            "moves in UCI, and by ply its comments, NAGs, clocks and evaluations. A broken game is\n"
-           "skipped; its file and line go to standard error.",
+           "skipped; its file and line go to standard error. Without any sound game the exit code "
+           "is 1.",
        .example = "kibitz chess pgn examples/immortal.pgn --json > games.jsonl"},
       Run);
 }

@@ -7,10 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <new>
+#include <system_error>
 
 #include "base/interrupt.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/processor.h"
+#include "base/standard_streams.h"
 #include "base/text.h"
 
 namespace kibitz::cli {
@@ -139,6 +143,9 @@ Fields CommonFields(CommonOptions& common, const CommandText& text) {
     fields.Add("config", common.config, "read options from a .yaml, .toml or .json file",
                {.metavar = "FILE"});
   }
+  fields.Add("allow", common.allow,
+             "raise a limit on input: line, window, network, values, columns or game",
+             {.metavar = "NAME=SIZE"});
   fields.Add("quiet", common.quiet, "print results and errors only: no progress, no log");
   fields.Add("verbose", common.verbose, "log more");
   return fields;
@@ -151,6 +158,7 @@ Context Prepare(CommonOptions& common, Fields& fields, std::span<const std::stri
     fields.ParseFlags(words);  // Flags win over the file.
   }
   fields.CheckRequired();
+  for (const std::string& text : common.allow) AllowInput(text);
   if (common.quiet) SetLogLevel(LogLevel::kSilent);
   if (common.verbose) SetLogLevel(LogLevel::kDebug);
   return {.json = common.json, .color = StdoutShowsColors() && !common.json};
@@ -182,7 +190,7 @@ int RunCaught(std::string_view program, const std::function<int()>& run) {
   try {
     return run();
   } catch (const Error& error) {
-    fmt::print(stderr, "{}: {}\n", program, error.message());
+    PrintToStderr(fmt::format("{}: {}\n", program, error.message()));
     switch (error.kind()) {
       case Error::Kind::kUsage:
         return kWrongUsage;
@@ -192,10 +200,18 @@ int RunCaught(std::string_view program, const std::function<int()>& run) {
         return kFailed;
     }
   } catch (const std::filesystem::filesystem_error& error) {
-    fmt::print(stderr, "{}: cannot use {}: {}; check that it exists and that you may write there\n",
-               program, error.path1().string(), error.code().message());
+    PrintToStderr(
+        fmt::format("{}: cannot use {}: {}; check that it exists and that you may write there\n",
+                    program, error.path1().string(), error.code().message()));
+  } catch (const std::system_error& error) {
+    // fmt::print throws it when standard output cannot be written; after a signal that is no fault.
+    if (Interrupted()) return kExitInterrupted;
+    PrintToStderr(
+        fmt::format("{}: cannot write to standard output: {}\n", program, error.code().message()));
+  } catch (const std::bad_alloc&) {
+    PrintToStderr(fmt::format("{}: out of memory; use a smaller input or batch\n", program));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: unexpected: {}\n", program, error.what());
+    PrintToStderr(fmt::format("{}: unexpected: {}\n", program, error.what()));
   }
   return kFailed;
 }
@@ -216,11 +232,12 @@ int RunProgram(std::string_view program, std::span<const Command> commands,
     const int done = Run(commands, words);
     // A full disk or a closed pipe must not look like success.
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      ThrowIfInterrupted();
       throw Error::System("cannot write to standard output");
     }
     return done;
   });
-  return code == kExitInterrupted ? 128 + std::max(InterruptSignal(), SIGINT) : code;
+  return code != kExitInterrupted ? code : 128 + (Interrupted() ? InterruptSignal() : SIGINT);
 }
 
 }  // namespace kibitz::cli

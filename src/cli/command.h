@@ -52,6 +52,7 @@ struct CommonOptions {
   bool quiet = false;
   bool verbose = false;
   std::string config;
+  std::vector<std::string> allow;
 };
 Fields CommonFields(CommonOptions& common, const CommandText& text);
 // Applies the config, then flags, over the defaults; sets the log level.
@@ -94,7 +95,7 @@ std::string HelpOfAll(std::span<const Command> commands);
 int RunBestProgram(const std::string& program, char** argv);
 
 // Finds the command named by the first words, runs it, prints errors, and returns the exit code:
-// 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+// 0 done, 1 failed, 2 wrong usage, 128 + the signal that interrupted it.
 int RunProgram(std::string_view program, std::span<const Command> commands,
                std::span<const std::string> words);
 

@@ -24,6 +24,7 @@ struct FileConvertOptions {
   std::string from;
   std::string out;
   bool force = false;
+  bool skip_bad = false;
 };
 
 Fields FieldsOf(FileConvertOptions& options) {
@@ -32,6 +33,8 @@ Fields FieldsOf(FileConvertOptions& options) {
              {.required = true, .positional = true, .metavar = "FILE"});
   fields.Add("out", options.out, "the file to write", {.required = true, .metavar = "FILE"});
   fields.Add("force", options.force, "write over an existing file");
+  fields.Add("skip_bad", options.skip_bad,
+             "leave out lines that are no JSON objects and count them, instead of failing");
   return fields;
 }
 
@@ -75,8 +78,10 @@ Json ConvertTable(const FileConvertOptions& options, Kind from) {
     progress.Add(rows - progress.done());
   };
   const io::TableConversion done =
-      from == Kind::kParquet ? io::ConvertParquetToJsonl(options.from, options.out, on_rows)
-                             : io::ConvertJsonlToParquet(options.from, options.out, on_rows);
+      from == Kind::kParquet
+          ? io::ConvertParquetToJsonl(options.from, options.out, {.progress = on_rows})
+          : io::ConvertJsonlToParquet(options.from, options.out,
+                                      {.skip_bad = options.skip_bad, .progress = on_rows});
   if (done.skipped > 0)
     LogWarn("{} lines skipped; the first: {}", done.skipped, done.first_problem);
   return {{"rows", done.rows}, {"skipped", done.skipped}};

@@ -5,13 +5,16 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <utility>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "io/bytes/byte_source.h"
 #include "io/bytes/gunzip.h"
+#include "io/bytes/mapped_file.h"
 #include "io/bytes/tar_reader.h"
 #include "io/bytes/tensor.h"
 #include "io/runs/tensorboard.h"
@@ -31,6 +34,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kHeadBytes = 4096;
+constexpr const char* kRightSum = "crc32c, right";
+constexpr const char* kNoSum = "none";
 constexpr uint64_t kMaxJsonBytes = 64 << 20;
 
 // At most `limit` bytes, whole characters, and a mark; 0 cuts nothing.
@@ -198,6 +203,7 @@ FileReport InspectSafetensors(const std::string& path, const InspectOptions& opt
   }
   report.facts["tensor_count"] = content.tensors.size();
   report.facts["parameters"] = parameters;
+  report.facts["checksum"] = content.has_checksum ? kRightSum : kNoSum;
   for (const auto& [key, value] : content.metadata) {
     report.facts["metadata"][key] = CutText(value, 10 * options.cut);
   }
@@ -268,6 +274,8 @@ FileReport InspectPt(const std::string& path, const InspectOptions& options) {
   report.facts["root"] = Describe(root);
   report.facts["tensor_count"] = tensors;
   report.facts["elements"] = elements;
+  report.facts["checksum"] =
+      HasChecksum(MappedFile::Open(path)->bytes(), path) ? kRightSum : kNoSum;
   return report;
 }
 
@@ -368,6 +376,10 @@ FileReport InspectJsonl(const std::string& path, const InspectOptions& options) 
     for (const JsonValue field : root.Fields()) {
       auto at = index.find(field.key());
       if (at == index.end()) {
+        if (keys.size() == Limits().columns) {
+          throw Error("{}: more than {} different keys; {}", line->Place(), keys.size(),
+                      AllowHint("columns", 2 * keys.size()));
+        }
         at = index.emplace(std::string(field.key()), keys.size()).first;
         keys.emplace_back(at->first, KeyStatistics());
       }
@@ -395,8 +407,11 @@ FileReport InspectJson(const std::string& path, const InspectOptions& options) {
     throw Error("{}: a JSON document of over 64 MB; as JSON lines it could be read in parts", path);
   }
   std::ifstream in(path, std::ios::binary);
-  const Json tree = Json::parse(in, nullptr, false);
-  if (tree.is_discarded()) throw Error("{}: no JSON document", path);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const Json tree = Json::parse(text, nullptr, false);
+  // The parser takes a zero byte for the end.
+  if (tree.is_discarded() || text.find('\0') != std::string::npos)
+    throw Error("{}: no JSON document", path);
   FileReport report;
   report.format = "json";
   report.facts["top"] = tree.type_name();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/write_lock.h"
 #include "io/weights/run_checkpoints.h"
 #include "io/weights/torch_file.h"
@@ -76,10 +77,21 @@ RunFolder::RunFolder(std::string path, const RunFolderOptions& options)
   MakeFolder(path_);
 }
 
-std::optional<std::string> RunFolder::Last() const {
-  std::vector<std::string> files = io::ListCheckpoints(path_);
-  if (files.empty()) return std::nullopt;
-  return std::move(files.back());
+std::optional<Checkpoint> RunFolder::ReadNewest(std::optional<std::string>& path) const {
+  const std::vector<std::string> files = io::ListCheckpoints(path_);
+  std::optional<Error> first;
+  for (size_t i = files.size(); i-- > 0;) {
+    try {
+      Checkpoint checkpoint = ReadCheckpoint(files[i]);
+      path = files[i];
+      return checkpoint;
+    } catch (const Error& error) {
+      if (!first) first = error;
+      if (i > 0) LogWarn("{}; resuming from the checkpoint before it", error.message());
+    }
+  }
+  if (first) throw *first;
+  return std::nullopt;
 }
 
 bool RunFolder::HasBest() const { return fs::exists(File("best.pt")); }

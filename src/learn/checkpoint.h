@@ -4,7 +4,8 @@
 //
 //   RunFolder folder("checkpoints/run-1", {.keep = 3});
 //   std::string path = folder.Save(checkpoint, /*best=*/false);
-//   std::optional<std::string> last = folder.Last();
+//   std::optional<std::string> last;
+//   std::optional<Checkpoint> newest = folder.ReadNewest(last);
 //
 // A file is written to a temporary name and renamed: a kill leaves the previous checkpoint.
 #pragma once
@@ -50,8 +51,9 @@ class RunFolder {
   // Writes "checkpoint_step_000000120.pt" and removes the oldest beyond the number to keep. With
   // `best`, best.pt becomes a second name of the file.
   std::string Save(const Checkpoint& checkpoint, bool best);
-  // The newest checkpoint; nothing when there is none.
-  std::optional<std::string> Last() const;
+  // The newest checkpoint that is whole, and its path; nothing when there is none at all. One that
+  // is cut short or damaged is passed over with a warning. Throws Error when all are.
+  std::optional<Checkpoint> ReadNewest(std::optional<std::string>& path) const;
   bool HasBest() const;
   // Makes best.pt a second name of a checkpoint in the folder.
   void NameBest(const std::string& checkpoint);

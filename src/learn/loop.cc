@@ -262,9 +262,10 @@ class Run {
   }
 
   void Resume() {
-    const std::optional<std::string> last = folder_.Last();
-    if (!last) return;
-    const Checkpoint checkpoint = ReadCheckpoint(*last);
+    std::optional<std::string> last;
+    const std::optional<Checkpoint> newest = folder_.ReadNewest(last);
+    if (!newest) return;
+    const Checkpoint& checkpoint = *newest;
     CheckSameModel(checkpoint.config, *last);
     CheckSameData(checkpoint.student, *last);
     NoteChanges(checkpoint, *last);

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/interrupt.h"
+#include "io/weights/run_checkpoints.h"
 #include "learn/checkpoint.h"
 #include "learn/weights.h"
 #include "tests/support/test_data.h"
@@ -293,6 +294,26 @@ TEST(PlannedStepsTest, CountsTheLastStepAlsoWhenItIsShort) {
   EXPECT_EQ(PlannedSteps(facts, options), 6);
 }
 
+TEST_F(LoopTest, PassesOverADamagedCheckpoint) {
+  LineTrainee whole(300);
+  Train(whole, Options("whole"));
+  LineTrainee part(300);
+  const RunReport report = Train(part, Options("parts", 70));
+  const std::vector<std::string> files = io::ListCheckpoints(folder_.File("parts"));
+  ASSERT_GE(files.size(), 2U);
+  std::filesystem::resize_file(files.back(), std::filesystem::file_size(files.back()) / 2);
+  LineTrainee rest(300);
+  const RunReport resumed = Train(rest, Options("parts"));
+  EXPECT_TRUE(resumed.resumed);
+  EXPECT_EQ(testing::ReadWhole(folder_.File("parts/metrics.jsonl")),
+            testing::ReadWhole(folder_.File("whole/metrics.jsonl")));
+  for (const std::string& file : io::ListCheckpoints(folder_.File("parts"))) {
+    std::filesystem::resize_file(file, 100);
+  }
+  LineTrainee none(300);
+  EXPECT_NE(testing::MessageOf([&] { Train(none, Options("parts")); }), "");
+}
+
 // A checkpoint of an earlier version: sums of the student's own, no means.
 TEST_F(LoopTest, ResumesFromStatesOfEarlierVersions) {
   LineTrainee whole(300);
@@ -300,7 +321,8 @@ TEST_F(LoopTest, ResumesFromStatesOfEarlierVersions) {
   LineTrainee part(300);
   Train(part, Options("parts", 70));  // A multiple of log_every_n_steps: no means are open.
   RunFolder folder(folder_.File("parts"), {.keep = 2});
-  Checkpoint checkpoint = ReadCheckpoint(*folder.Last());
+  std::optional<std::string> last;
+  Checkpoint checkpoint = folder.ReadNewest(last).value();
   using io::Value;
   checkpoint.student =
       Value::Dict({{Value::String("position"), checkpoint.student.Get("position")},

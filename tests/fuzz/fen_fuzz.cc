@@ -11,7 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kibitz::chess;
   if (size == 0) return 0;
   const FenReading reading{.chess960 = (data[0] & 1) != 0,
-                           .drop_wrong_castling = (data[0] & 2) != 0};
+                           .drop_wrong_castling = (data[0] & 2) != 0,
+                           .epd_operations = (data[0] & 4) != 0};
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const auto board = ParseFen(text, reading);
   CHECK(board ? board.reason().empty() : !board.reason().empty());

@@ -47,7 +47,7 @@ size_t Walk(const JsonValue& value) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const JsonLinesOptions options = {.max_line_bytes = 1 << 16,
-                                    .source = {.max_window_log = 20, .read_ahead = false}};
+                                    .source = {.max_window = 1 << 20, .read_ahead = false}};
   try {
     std::string bytes(reinterpret_cast<const char*>(data), size);
     JsonLines lines(Unpacked(MemoryBytes(std::move(bytes), "fuzz"), options.source), options);

@@ -1,10 +1,12 @@
 #include <string>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 
 int main(int argc, char** argv) {
+  kibitz::ReserveStandardStreams();
 #ifdef KIBITZ_LAUNCHER
   if (const int code = kibitz::cli::RunBestProgram("kibitz", argv); code != 0) return code;
 #endif

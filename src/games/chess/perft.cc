@@ -3,17 +3,21 @@
 #include <atomic>
 
 #include "base/check.h"
+#include "base/interrupt.h"
 #include "base/thread_pool.h"
 #include "games/chess/movegen.h"
 
 namespace kibitz::chess {
 namespace {
 
+constexpr int kLookDepth = 5;  // Some milliseconds of work: often enough to look for Ctrl-C.
+
 template <Color us, PerftLeaf leaf>
 uint64_t Count(const Board& board, int depth) {
   if (leaf == PerftLeaf::kCount && depth == 1) {
     return static_cast<uint64_t>(CountLegalMovesFor<us>(board));
   }
+  if (depth == kLookDepth) ThrowIfInterrupted();
   MoveList moves;
   AddLegalMoves<us>(board, moves);
   if (depth == 1) return moves.size();

@@ -17,6 +17,7 @@ enum class PerftLeaf {
   kList,   // By making the list of legal moves, as Stockfish's perft does.
 };
 
+// Throws Error of kind kInterrupted after Ctrl-C.
 uint64_t Perft(const Board& board, int depth, PerftLeaf leaf = PerftLeaf::kCount);
 
 struct PerftMove {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "games/chess/fen.h"
 #include "games/chess/san.h"
@@ -51,6 +52,9 @@ class ByteStream {
   // What was read so far does not count as part of the line: the byte order mark.
   void StartLine() { line_start_ = true; }
 
+  // For the limit on the bytes of one game.
+  void BeginGame() { game_begin_ = bytes(); }
+
   bool at_line_start() const { return line_start_; }
   uint64_t line() const { return line_; }
   uint64_t bytes() const { return before_ + at_; }
@@ -59,6 +63,10 @@ class ByteStream {
   bool Refill() {
     before_ += size_;
     at_ = 0;
+    if (before_ - game_begin_ > Limits().game) {
+      throw Error("line {}: a game of more than {} MB; is this PGN? {}", line_, Limits().game >> 20,
+                  AllowHint("game", 2 * Limits().game));
+    }
     size_ = source_(buffer_.data(), buffer_.size());
     return size_ > 0;
   }
@@ -68,6 +76,7 @@ class ByteStream {
   size_t at_ = 0;
   size_t size_ = 0;
   uint64_t before_ = 0;  // Bytes of earlier buffers.
+  uint64_t game_begin_ = 0;
   uint64_t line_ = 1;
   bool line_start_ = true;
 };
@@ -129,11 +138,16 @@ class PgnReader::Parser {
 
   PgnRead Next(PgnGame& game) {
     Begin(game);
+    in_.BeginGame();
     if (!SkipToGame()) return PgnRead::kEnd;
     game_->line = in_.line();
     ReadTags();
     SetUpStart();
-    ReadMoves();
+    if (headers_only_) {
+      game_->result = ResultOf(game_->Tag("Result")).value_or(GameResult::kUnknown);
+    } else {
+      ReadMoves();
+    }
     if (!broken_) return PgnRead::kGame;
     problem_.game_line = game_->line;
     return PgnRead::kBroken;
@@ -160,6 +174,7 @@ class PgnReader::Parser {
     game.result = GameResult::kUnknown;
     note_count_ = 0;
     broken_ = false;
+    headers_only_ = false;
   }
 
   void Break(std::string reason) { BreakAt(in_.line(), std::move(reason)); }
@@ -197,14 +212,21 @@ class PgnReader::Parser {
     while (IsBlank(in_.Peek())) in_.Get();
   }
 
+  // A blank line ends the tags: what follows it in brackets belongs to the next game, and this one
+  // has no moves, as in files of headers only.
   void ReadTags() {
+    uint64_t last = 0;  // The line of the last tag or escaped line.
     while (true) {
       SkipBlanks();
       const int c = in_.Peek();
       if (c == '%' && in_.at_line_start()) {
+        last = in_.line();
         in_.SkipLine();
       } else if (c == '[') {
+        headers_only_ = last != 0 && in_.line() > last + 1;
+        if (headers_only_) return;
         ReadTag();
+        last = in_.line();
       } else {
         return;
       }
@@ -250,10 +272,12 @@ class PgnReader::Parser {
 
   void SetUpStart() {
     const std::string_view variant = game_->Tag("Variant");
-    const bool chess960 = variant == "Chess960" || variant == "Fischerandom" ||
-                          variant == "Fischer Random" || variant == "Fischerrandom";
-    if (!variant.empty() && !chess960 && variant != "Standard" && variant != "From Position" &&
-        variant != "standard" && variant != "normal") {
+    std::string name = LowerCase(variant);  // Without spaces: every program has its own spelling.
+    std::erase(name, ' ');
+    const bool chess960 = name == "chess960" || name == "chess9lx" || name == "fischerandom" ||
+                          name == "fischerrandom" || name == "fischerrandomchess";
+    if (!name.empty() && !chess960 && name != "standard" && name != "fromposition" &&
+        name != "normal" && name != "chess") {
       return BreakAt(game_->line, fmt::format("variant {} is not chess", Quoted(variant)));
     }
     const std::string_view fen = game_->Tag("FEN");
@@ -474,6 +498,7 @@ class PgnReader::Parser {
   PgnGame* game_ = nullptr;
   PgnProblem problem_;
   bool broken_ = false;
+  bool headers_only_ = false;  // The next game's tags follow.
   bool unterminated_ = false;
   std::vector<Line> lines_;    // The main line, then the variations open now.
   int64_t skipped_depth_ = 0;  // Parentheses open in text that is passed over.

@@ -7,7 +7,8 @@
 //     for (Move move : game.moves) ...
 //   }
 //
-// Every move is checked. A broken game is reported with its line and skipped; the rest is read.
+// Every move is checked. A broken game is reported with its line and skipped; the rest is read. A
+// game larger than Limits().game throws Error.
 #pragma once
 
 #include <cstddef>

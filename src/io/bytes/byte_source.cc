@@ -240,11 +240,12 @@ std::optional<uint64_t> WindowOf(std::string_view head) {
 
 class ZstdSource : public UnpackingSource {
  public:
-  ZstdSource(Input input, int max_window_log)
-      : UnpackingSource(std::move(input)), max_window_log_(max_window_log) {
+  ZstdSource(Input input, uint64_t max_window)
+      : UnpackingSource(std::move(input)), max_window_(max_window) {
     context_.reset(ZSTD_createDCtx());
     if (context_ == nullptr) throw Error("zstd: out of memory");
-    ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, max_window_log);
+    ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax,
+                           static_cast<int>(std::bit_width(std::bit_ceil(max_window))) - 1);
   }
 
   size_t Read(char* buffer, size_t size) override {
@@ -283,19 +284,18 @@ class ZstdSource : public UnpackingSource {
                                Quoted(head.substr(0, kZstdMagic.size()))));
     }
     const auto window = WindowOf(head);
-    if (window && *window > uint64_t{1} << max_window_log_) {
+    if (window && *window > max_window_) {
       throw Broken(fmt::format(
           "the zstd frame asks for a window of {} MB, {} MB are allowed; pack it again without "
-          "--long or --ultra, or set max_window_log to {}",
-          *window / kMegabyte, (uint64_t{1} << max_window_log_) / kMegabyte,
-          std::bit_width(*window - 1)));
+          "--long or --ultra, or {}",
+          *window / kMegabyte, max_window_ / kMegabyte, AllowHint("window", *window)));
     }
     in_frame_ = true;
     return true;
   }
 
   std::unique_ptr<ZSTD_DCtx, Free> context_;
-  int max_window_log_;
+  uint64_t max_window_;
   bool in_frame_ = false;
 };
 
@@ -413,7 +413,7 @@ std::unique_ptr<ByteSource> Recognised(Input input, const ByteSourceOptions& opt
     return std::make_unique<GzipSource>(std::move(input));
   }
   if (head.starts_with(kZstdMagic) || IsSkippable(head)) {
-    return std::make_unique<ZstdSource>(std::move(input), options.max_window_log);
+    return std::make_unique<ZstdSource>(std::move(input), options.max_window);
   }
   // Too short for any magic: the name says that something was there.
   const std::string_view name = input.name();
@@ -432,8 +432,8 @@ std::unique_ptr<ByteSource> OpenBytes(const std::string& path, const ByteSourceO
 
 std::unique_ptr<ByteSource> Unpacked(std::unique_ptr<ByteSource> packed,
                                      const ByteSourceOptions& options) {
-  if (options.max_window_log < 10 || options.max_window_log > 31) {
-    throw Error::Usage("max_window_log is {}, expected 10 to 31", options.max_window_log);
+  if (options.max_window < 1024 || options.max_window > uint64_t{1} << 31) {
+    throw Error::Usage("--allow window={}: expected 1k to 2G", options.max_window);
   }
   auto source = Recognised(Input(std::move(packed)), options);
   const bool plain = dynamic_cast<PlainSource*>(source.get()) != nullptr;

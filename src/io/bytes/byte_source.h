@@ -16,6 +16,8 @@
 #include <memory>
 #include <string>
 
+#include "base/limits.h"
+
 namespace kibitz::io {
 
 class ByteSource {
@@ -32,10 +34,10 @@ class ByteSource {
 };
 
 struct ByteSourceOptions {
-  // The largest window of a zstd frame, as a power of two: 2^25 bytes are 32 MB, enough for 'zstd
-  // -20' and the Lichess files (2^23). The window is allocated before the first byte is
-  // decompressed, so a file that needs more is refused unless the caller raises this (up to 31).
-  int max_window_log = 25;
+  // The largest window of a zstd frame: 32 MB unless raised, enough for 'zstd -20' and the Lichess
+  // files (8 MB). The window is allocated before the first byte is decompressed, so a file that
+  // needs more is refused. From 1 kB to 2 GB.
+  uint64_t max_window = Limits().window;
   bool read_ahead = true;  // Decompress on another thread.
 };
 

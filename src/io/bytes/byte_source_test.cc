@@ -25,7 +25,7 @@ using ::kibitz::testing::StaysWithin;
 using ::kibitz::testing::TempFolder;
 
 constexpr uint64_t kMaxForALie = 64 << 20;
-constexpr ByteSourceOptions kSameThread = {.read_ahead = false};
+const ByteSourceOptions kSameThread = {.read_ahead = false};
 
 std::string ReadAll(ByteSource& source) {
   std::string all;
@@ -141,12 +141,12 @@ TEST(ByteSource, RefusesLargeWindows) {
   const std::string window_128m("\x28\xb5\x2f\xfd\x00\x88\x01\x00\x00", 9);
   EXPECT_EQ(MessageOf([&] { ReadMemory(window_128m); }),
             "here, byte 0: the zstd frame asks for a window of 128 MB, 32 MB are allowed; pack it "
-            "again without --long or --ultra, or set max_window_log to 27");
-  EXPECT_EQ(ReadMemory(window_128m, {.max_window_log = 27, .read_ahead = false}), "")
+            "again without --long or --ultra, or give --allow window=128M if it is right");
+  EXPECT_EQ(ReadMemory(window_128m, {.max_window = uint64_t{1} << 27, .read_ahead = false}), "")
       << "an empty last block";
   const std::string content_1t("\x28\xb5\x2f\xfd\xe0\x00\x00\x00\x00\x00\x01\x00\x00\x01\x00\x00",
                                16);
-  EXPECT_NE(MessageOf([&] { ReadMemory(content_1t); }).find("set max_window_log to 40"),
+  EXPECT_NE(MessageOf([&] { ReadMemory(content_1t); }).find("--allow window=1024G"),
             std::string::npos);
   EXPECT_TRUE(StaysWithin(kMaxForALie, [&] { ReadMemory(window_128m, {}); }));
   EXPECT_TRUE(StaysWithin(kMaxForALie, [&] { ReadMemory(content_1t, {}); }));
@@ -154,8 +154,8 @@ TEST(ByteSource, RefusesLargeWindows) {
   EXPECT_TRUE(StaysWithin(kMaxForALie, [&] {
     if (!ReadMemory(window_32m, {}).empty()) std::abort();
   })) << "the largest window allowed";
-  EXPECT_EQ(MessageOf([&] { ReadMemory("", {.max_window_log = 32}); }),
-            "max_window_log is 32, expected 10 to 31");
+  EXPECT_EQ(MessageOf([&] { ReadMemory("", {.max_window = uint64_t{1} << 32}); }),
+            "--allow window=4294967296: expected 1k to 2G");
 }
 
 TEST(ByteSource, TellsWhereAFileIsCutShort) {

@@ -30,7 +30,27 @@ uint32_t Continue(std::string_view bytes, uint32_t before) {
   return ~crc;
 }
 
+// The product of two polynomials modulo ours. The highest bit is the power 0.
+uint32_t Product(uint32_t a, uint32_t b) {
+  uint32_t product = 0;
+  for (uint32_t bit = uint32_t{1} << 31; bit != 0; bit >>= 1) {
+    if ((a & bit) != 0) product ^= b;
+    b = (b >> 1) ^ ((b & 1) != 0 ? kPolynomial : 0);
+  }
+  return product;
+}
+
 }  // namespace
+
+// Bytes behind the first piece multiply its checksum by x to the power of their number of bits.
+uint32_t Crc32cJoined(uint32_t first, uint32_t second, uint64_t second_bytes) {
+  uint32_t power = uint32_t{1} << 23;  // x^8, squared for each bit of the length.
+  for (; second_bytes > 0; second_bytes >>= 1) {
+    if ((second_bytes & 1) != 0) first = Product(power, first);
+    power = Product(power, power);
+  }
+  return first ^ second;
+}
 
 uint32_t Crc32cReference(std::string_view bytes) { return Continue(bytes, 0); }
 

@@ -10,6 +10,10 @@ namespace kibitz::io {
 // before these, 0 at the start.
 uint32_t Crc32c(std::string_view bytes, uint32_t before = 0);
 
+// The checksum of two pieces in a row from that of each; `second_bytes` is the length of the
+// second.
+uint32_t Crc32cJoined(uint32_t first, uint32_t second, uint64_t second_bytes);
+
 // The plain version, byte by byte.
 uint32_t Crc32cReference(std::string_view bytes);
 

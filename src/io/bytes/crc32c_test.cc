@@ -21,6 +21,17 @@ TEST(Crc32c, KnownAnswers) {
   EXPECT_EQ(Crc32c(std::string(rising.rbegin(), rising.rend())), 0x113fdb5cU);
 }
 
+TEST(Crc32c, PiecesJoin) {
+  Rng rng({.seed = 6});
+  std::string bytes;
+  for (int i = 0; i < 5000; ++i) bytes += static_cast<char>(rng.Below(256));
+  for (size_t cut : {0, 1, 7, 8, 255, 256, 1000, 4999, 5000}) {
+    const std::string_view all(bytes);
+    EXPECT_EQ(Crc32cJoined(Crc32c(all.substr(0, cut)), Crc32c(all.substr(cut)), bytes.size() - cut),
+              Crc32c(bytes));
+  }
+}
+
 TEST(Crc32c, FastEqualsPlainAtEveryLengthAndOffset) {
   Rng rng({.seed = 5});
   std::string bytes;

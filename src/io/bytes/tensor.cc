@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -115,6 +117,44 @@ Tensor OwnedTensor(DType type, std::vector<int64_t> shape, std::vector<std::byte
   auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   const std::span<const std::byte> view(*owner);
   return {type, std::move(shape), view, std::move(owner)};
+}
+
+namespace {
+
+// NaN and infinities have all bits of the exponent set: as whole numbers without their sign they
+// are not below `infinity`. Eight at a time, so that the compiler can use vectors.
+template <typename T>
+bool AllBelow(std::span<const std::byte> bytes, T infinity) {
+  constexpr size_t kLanes = 8;
+  const T mask = static_cast<T>(~(T{1} << (8 * sizeof(T) - 1)));
+  std::array<T, kLanes> most{};
+  while (!bytes.empty()) {
+    std::array<T, kLanes> some{};
+    const size_t count = std::min(bytes.size(), sizeof(some));
+    std::memcpy(some.data(), bytes.data(), count);
+    for (size_t i = 0; i < kLanes; ++i) {
+      most[i] = std::max(most[i], static_cast<T>(some[i] & mask));
+    }
+    bytes = bytes.subspan(count);
+  }
+  return std::ranges::all_of(most, [infinity](T value) { return value < infinity; });
+}
+
+}  // namespace
+
+bool AllFinite(const Tensor& tensor) {
+  switch (tensor.type) {
+    case DType::kF16:
+      return AllBelow<uint16_t>(tensor.bytes, 0x7c00);
+    case DType::kBF16:
+      return AllBelow<uint16_t>(tensor.bytes, 0x7f80);
+    case DType::kF32:
+      return AllBelow<uint32_t>(tensor.bytes, 0x7f800000);
+    case DType::kF64:
+      return AllBelow<uint64_t>(tensor.bytes, 0x7ff0000000000000);
+    default:
+      return true;
+  }
 }
 
 std::vector<float> ToFloats(const Tensor& tensor) {

@@ -53,6 +53,9 @@ Tensor OwnedTensor(DType type, std::vector<int64_t> shape, std::vector<std::byte
 // The elements as floats, whatever the type.
 std::vector<float> ToFloats(const Tensor& tensor);
 
+// Whether no element is NaN or infinite.
+bool AllFinite(const Tensor& tensor);
+
 // Half and bfloat16 bit patterns.
 float HalfToFloat(uint16_t bits);
 float BFloat16ToFloat(uint16_t bits);

@@ -1,11 +1,13 @@
 #include "io/bytes/zip_writer.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/check.h"
+#include "io/bytes/crc32c.h"
 #include "io/bytes/little_endian.h"
 #include "io/bytes/zip_format.h"
 
@@ -43,18 +45,23 @@ ZipWriter::ZipWriter(const std::string& path, uint64_t zip64_from)
 void ZipWriter::Add(std::string_view name, std::string_view bytes) {
   CHECK(name.size() < 0xffff);
   Entry entry = {.name = std::string(name), .size = bytes.size(), .offset = file_.size()};
-  file_.Write(LocalHeader(entry));
-  // Checksum and writing in one pass, so that a mapped source is read from disk once.
+  std::string header = LocalHeader(entry);
+  file_.Write(header);
+  // Checksums and writing in one pass, so that a mapped source is read from disk once.
   uLong crc = crc32(0, nullptr, 0);
+  uint32_t content_crc = 0;
   for (size_t at = 0; at < bytes.size(); at += kChunk) {
     const std::string_view chunk = bytes.substr(at, kChunk);
     crc = crc32(crc, reinterpret_cast<const Bytef*>(chunk.data()), static_cast<uInt>(chunk.size()));
+    content_crc = Crc32c(chunk, content_crc);
     file_.Write(chunk);
   }
   entry.crc = static_cast<uint32_t>(crc);
   std::string patch;
   AppendLittle(patch, entry.crc);
   file_.WriteAt(entry.offset + kCrcOffset, patch);
+  header.replace(kCrcOffset, patch.size(), patch);
+  crc_ = Crc32cJoined(Crc32c(header, crc_), content_crc, bytes.size());
   entries_.push_back(std::move(entry));
 }
 
@@ -111,11 +118,11 @@ void ZipWriter::WriteDirectory() {
     AppendLittle(out, static_cast<uint16_t>(extra.size()));
     out.append(10, '\0');  // No comment, first disk, no attributes.
     AppendLittle(out, Narrow(entry.offset, wide_offset));
-    file_.Write(out + entry.name + extra);
+    Write(out + entry.name + extra);
   }
 }
 
-void ZipWriter::WriteEnd(uint64_t directory, uint64_t size) {
+void ZipWriter::WriteEnd(uint64_t directory, uint64_t size, std::string_view comment) {
   const uint64_t count = entries_.size();
   const bool wide = count >= 0xffff || directory >= zip64_from_ || size >= zip64_from_;
   std::string out;
@@ -141,14 +148,22 @@ void ZipWriter::WriteEnd(uint64_t directory, uint64_t size) {
   AppendLittle(out, narrow_count);
   AppendLittle(out, Narrow(size, wide && size >= zip64_from_));
   AppendLittle(out, Narrow(directory, wide && directory >= zip64_from_));
-  AppendLittle<uint16_t>(out, 0);
-  file_.Write(out);
+  constexpr size_t kDigits = 8;
+  const size_t comment_size = comment.empty() ? 0 : comment.size() + kDigits;
+  AppendLittle(out, static_cast<uint16_t>(comment_size));
+  Write(out + std::string(comment));
+  if (!comment.empty()) Write(fmt::format("{:08x}", crc_));
 }
 
-void ZipWriter::Finish() {
+void ZipWriter::Write(std::string_view bytes) {
+  crc_ = Crc32c(bytes, crc_);
+  file_.Write(bytes);
+}
+
+void ZipWriter::Finish(bool checksum) {
   const uint64_t directory = file_.size();
   WriteDirectory();
-  WriteEnd(directory, file_.size() - directory);
+  WriteEnd(directory, file_.size() - directory, checksum ? kZipSumLabel : "");
   file_.Commit();
 }
 

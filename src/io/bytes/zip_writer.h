@@ -21,7 +21,9 @@ class ZipWriter {
   explicit ZipWriter(const std::string& path, uint64_t zip64_from = 0xffffffff);
 
   void Add(std::string_view name, std::string_view bytes);
-  void Finish();
+  // With `checksum`, the archive's comment ends with the CRC-32C of all bytes before those eight
+  // digits (CheckZipSum).
+  void Finish(bool checksum = false);
 
  private:
   struct Entry {
@@ -32,12 +34,17 @@ class ZipWriter {
   };
 
   std::string LocalHeader(const Entry& entry) const;
+  void Write(std::string_view bytes);
   void WriteDirectory();
-  void WriteEnd(uint64_t directory, uint64_t size);
+  void WriteEnd(uint64_t directory, uint64_t size, std::string_view comment);
 
   AtomicFile file_;
   uint64_t zip64_from_;
   std::vector<Entry> entries_;
+  uint32_t crc_ = 0;  // CRC-32C of all bytes so far.
 };
+
+// The comment that Finish(true) writes, before its digits.
+inline constexpr std::string_view kZipSumLabel = "kibitz crc32c ";
 
 }  // namespace kibitz::io

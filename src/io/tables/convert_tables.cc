@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "io/bytes/byte_sink.h"
 #include "io/tables/json_tree.h"
 #include "io/tables/jsonl.h"
@@ -22,13 +23,14 @@ void Report(const RowProgress& progress, uint64_t rows) {
   if (progress && rows % kRowsBetweenReports == 0) progress(rows);
 }
 
-// Whether the line holds a row; counts it as skipped when not.
-bool IsRow(const JsonLine& line, TableConversion& conversion) {
+// Whether the line holds a row; counts it as skipped when not, or throws.
+bool IsRow(const JsonLine& line, const TableConversionOptions& options,
+           TableConversion& conversion) {
   const bool row = line.ok() && line.root().kind() == JsonKind::kObject;
   if (row) return true;
-  if (conversion.skipped++ == 0) {
-    conversion.first_problem = line.ok() ? line.Place() + ": no object" : line.problem();
-  }
+  const std::string problem = line.ok() ? line.Place() + ": no object" : line.problem();
+  if (!options.skip_bad) throw Error("{}; --skip-bad leaves such lines out", problem);
+  if (conversion.skipped++ == 0) conversion.first_problem = problem;
   return false;
 }
 
@@ -64,16 +66,20 @@ struct GuessedColumns {
   std::map<std::string, size_t, std::less<>> index;
 };
 
-GuessedColumns GuessColumns(const std::string& path) {
+GuessedColumns GuessColumns(const std::string& path, const TableConversionOptions& options) {
   GuessedColumns guessed;
   std::vector<ColumnGuess> guesses;
   TableConversion ignored;
   JsonLines lines(path);
   while (const JsonLine* line = lines.Next()) {
-    if (!IsRow(*line, ignored)) continue;
+    if (!IsRow(*line, options, ignored)) continue;
     for (const JsonValue field : line->root().Fields()) {
       auto at = guessed.index.find(field.key());
       if (at == guessed.index.end()) {
+        if (guesses.size() == Limits().columns) {
+          throw Error("{}: more than {} different keys, each of which would be a column; {}",
+                      line->Place(), guesses.size(), AllowHint("columns", 2 * guesses.size()));
+        }
         at = guessed.index.emplace(std::string(field.key()), guesses.size()).first;
         guessed.columns.push_back({at->first, ColumnType::kText});
         guesses.emplace_back();
@@ -118,7 +124,7 @@ Json CellOf(const Column& column, size_t row) {
 }  // namespace
 
 TableConversion ConvertParquetToJsonl(const std::string& from, const std::string& to,
-                                      const RowProgress& progress) {
+                                      const TableConversionOptions& options) {
   const ParquetReader reader({from});
   std::vector<ColumnSpec> columns;
   for (const FileColumn& column : reader.Info(0).columns) {
@@ -135,7 +141,7 @@ TableConversion ConvertParquetToJsonl(const std::string& from, const std::string
       }
       sink.Write(object.dump());
       sink.Write("\n");
-      Report(progress, ++conversion.rows);
+      Report(options.progress, ++conversion.rows);
     }
   }
   sink.Commit();
@@ -143,19 +149,19 @@ TableConversion ConvertParquetToJsonl(const std::string& from, const std::string
 }
 
 TableConversion ConvertJsonlToParquet(const std::string& from, const std::string& to,
-                                      const RowProgress& progress) {
-  const GuessedColumns guessed = GuessColumns(from);
+                                      const TableConversionOptions& options) {
+  const GuessedColumns guessed = GuessColumns(from, options);
   ParquetWriter writer(to, guessed.columns);
   TableConversion conversion;
   JsonLines lines(from);
   while (const JsonLine* line = lines.Next()) {
-    if (!IsRow(*line, conversion)) continue;
+    if (!IsRow(*line, options, conversion)) continue;
     for (const JsonValue field : line->root().Fields()) {
       const size_t column = guessed.index.find(field.key())->second;
       SetCell(writer, column, guessed.columns[column].type, field);
     }
     writer.EndRow();
-    Report(progress, ++conversion.rows);
+    Report(options.progress, ++conversion.rows);
   }
   writer.Finish();
   return conversion;

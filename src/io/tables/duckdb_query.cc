@@ -17,7 +17,8 @@ std::string_view RemedyFor(std::string_view message) {
   if (message.find("emory") != std::string_view::npos) {
     return "use fewer threads or allow more memory";
   }
-  if (message.find("cast") != std::string_view::npos) return "read that column as text";
+  if (message.find("cast") != std::string_view::npos)
+    return "its values do not fit the type that the column should have; write it with another";
   return "fetch or write the file again";
 }
 

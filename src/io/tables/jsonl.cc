@@ -56,22 +56,21 @@ struct Batch {
   uint64_t first_line = 1;
 };
 
-struct Limits {
+struct LineLimit {
   std::shared_ptr<const std::string> file;
   size_t max_line_bytes = 0;
 
   void CheckLine(uint64_t number, size_t bytes) const {
     if (bytes <= max_line_bytes) return;
-    throw Error(
-        "{}, line {}: longer than {} bytes; is this JSON lines? If so, raise max_line_bytes", *file,
-        number, max_line_bytes);
+    throw Error("{}, line {}: longer than {} bytes; is this JSON lines? {}", *file, number,
+                max_line_bytes, AllowHint("line", 2 * max_line_bytes));
   }
 };
 
 // Cuts a source into batches.
 class Batches {
  public:
-  Batches(std::unique_ptr<ByteSource> source, Limits limits)
+  Batches(std::unique_ptr<ByteSource> source, LineLimit limits)
       : source_(std::move(source)), limits_(std::move(limits)) {}
 
   // False at the end. Takes one piece from the source if it completes a line, so that all lines
@@ -109,7 +108,7 @@ class Batches {
   }
 
   std::unique_ptr<ByteSource> source_;
-  Limits limits_;
+  LineLimit limits_;
   std::string carry_;  // The beginning of a line whose end is not read yet.
   uint64_t next_line_ = 1;
 };
@@ -142,6 +141,8 @@ std::string ParsePadded(simdjson::dom::parser& parser, const JsonLine& line, Pla
   auto code = simdjson::SUCCESS;
   if (parser.capacity() < text.size()) code = parser.allocate(std::bit_ceil(text.size()));
   element parsed;
+  // The parser takes a zero byte for its padding after a number.
+  if (std::memchr(text.data(), 0, text.size()) != nullptr) code = simdjson::UNESCAPED_CHARS;
   if (code == simdjson::SUCCESS) code = parser.parse(text.data(), text.size(), false).get(parsed);
   if (code != simdjson::SUCCESS) {
     return fmt::format("{}: found {}, expected one JSON document ({})", line.Place(), Quoted(text),
@@ -154,7 +155,7 @@ std::string ParsePadded(simdjson::dom::parser& parser, const JsonLine& line, Pla
 }  // namespace
 
 struct JsonLines::State {
-  Limits limits;
+  LineLimit limits;
   std::optional<Batches> batches;  // None in a reader of one batch.
   Batch batch;
   size_t used = 0;           // Bytes of the batch.

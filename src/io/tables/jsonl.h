@@ -30,6 +30,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/limits.h"
 #include "base/thread_pool.h"
 #include "io/bytes/byte_source.h"
 
@@ -38,7 +39,7 @@ namespace kibitz::io {
 struct JsonLinesOptions {
   // A longer line is an Error: the file is not JSON lines, or hostile. Parsing takes up to 14 bytes
   // of memory per byte of a line.
-  size_t max_line_bytes = 2 << 20;
+  size_t max_line_bytes = Limits().line;
   ByteSourceOptions source = {};
 };
 

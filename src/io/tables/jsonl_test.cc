@@ -161,7 +161,8 @@ TEST(Jsonl, RefusesLongLines) {
   auto within = Lines(fmt::format("{:100}\n[1]\n", "\"x\""), options);
   EXPECT_TRUE(within.Next()->ok());
   const std::string message =
-      "a.jsonl, line 2: longer than 100 bytes; is this JSON lines? If so, raise max_line_bytes";
+      "a.jsonl, line 2: longer than 100 bytes; is this JSON lines? give --allow line=256 if it is "
+      "right";
   auto beyond = Lines(fmt::format("1\n{:101}\n[1]\n", "\"x\""), options);
   EXPECT_TRUE(beyond.Next()->ok());
   EXPECT_EQ(MessageOf([&] { beyond.Next(); }), message);

@@ -134,8 +134,9 @@ std::string SelectList(const ParquetInfo& info, const std::vector<ColumnSpec>& c
   for (const ColumnSpec& asked : columns) {
     const FileColumn& column = FindColumn(info, asked);
     if (!CanBe(column.type, asked.type)) {
-      throw Error("{}: column {} is {}, not {}; read it as {}", info.path, Quoted(asked.name),
-                  column.file_type, NameOf(asked.type), NameOf(column.type));
+      throw Error("{}: column {} is {}, not {}; expected {}: write the column with that type",
+                  info.path, Quoted(asked.name), column.file_type, NameOf(asked.type),
+                  NameOf(asked.type));
     }
     items.push_back(fmt::format("CAST({} AS {})", SqlName(asked.name), SqlType(asked.type)));
   }

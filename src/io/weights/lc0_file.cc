@@ -7,11 +7,13 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "io/bytes/byte_source.h"
 #include "io/bytes/little_endian.h"
 #include "io/weights/protobuf.h"
@@ -22,7 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr uint32_t kMagic = 0x1c0;
-constexpr size_t kMaxBytes = size_t{1} << 30;  // Of the unpacked file.
+constexpr int kMaxBlocks = 1024;  // Residual blocks; the largest networks have 40.
 
 enum class Encoding : uint64_t { kLinear16 = 1, kFloat16 = 2, kBfloat16 = 3, kFloat32 = 4 };
 
@@ -43,13 +45,19 @@ constexpr std::string_view kSqueezeNames[] = {"w1", "b1", "w2", "b2"};
 
 std::string ReadAll(const std::string& path) {
   const auto source = OpenBytes(path);
+  // Weights hardly compress: a file that unpacks to much more than itself is no network.
+  std::error_code unknown;
+  const uint64_t packed = std::filesystem::file_size(path, unknown);
+  const uint64_t most = Limits().network + (unknown ? 0 : 2 * packed);
   std::string bytes;
+  bytes.reserve(most);  // Only what is filled takes memory; growing would copy.
   std::array<char, 1 << 16> buffer;
   while (const size_t size = source->Read(buffer.data(), buffer.size())) {
-    bytes.append(buffer.data(), size);
-    if (bytes.size() > kMaxBytes) {
-      throw Error("{}: found more than 1 GB, expected an lc0 network, which is smaller", path);
+    if (bytes.size() + size > most) {
+      throw Error("{}: unpacks to more than {} MB, expected an lc0 network, which is smaller; {}",
+                  path, most >> 20, AllowHint("network", 2 * most));
     }
+    bytes.append(buffer.data(), size);
   }
   return bytes;
 }
@@ -82,6 +90,10 @@ class WeightsReader {
     bool attention = false;
     while (reader.Next()) {
       if (reader.field() == 2) {
+        if (blocks == kMaxBlocks) {
+          throw Error("{}: has more than {} residual blocks; download the file again", place_,
+                      kMaxBlocks);
+        }
         ReadResidual(reader.Message(), fmt::format("residual.{}.", blocks++));
       } else {
         attention = ReadField(reader) || attention;

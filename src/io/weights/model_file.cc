@@ -70,6 +70,7 @@ ModelFormat FormatOf(const std::string& path) {
   if (path.ends_with(".safetensors")) return ModelFormat::kSafetensors;
   if (path.ends_with(".pb.gz") || path.ends_with(".pb")) return ModelFormat::kLc0;
   if (path.ends_with(".pt")) return ModelFormat::kTorch;
+  if (head.empty()) throw Error("{}: is empty, expected a model; fetch or write it again", path);
   return IsLc0File(path) ? ModelFormat::kLc0 : ModelFormat::kTorch;
 }
 
@@ -198,7 +199,9 @@ ModelFile ReadModel(const std::string& path) {
       format == ModelFormat::kSafetensors ? Unflatten(ReadSafetensors(file), file) : ReadPt(file);
   Json config = ConfigIn(root);
   if (config.is_null() || !config.contains("model")) AddConfigBeside(file, config);
-  return {.weights = StateDict::From(root, file),
+  StateDict weights = StateDict::From(root, file);
+  weights.CheckFinite();
+  return {.weights = std::move(weights),
           .config = std::move(config),
           .place = file,
           .format = format,

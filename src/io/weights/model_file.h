@@ -35,7 +35,8 @@ struct ModelFile {
 
 // A model folder (config.json, model.safetensors), a .pt or .safetensors file, or an lc0 network
 // (.pb.gz). The content decides, the name where the content does not. A path that is not there may
-// name a model that ships, such as "policy-small" (base/shipped.h). Throws Error.
+// name a model that ships, such as "policy-small" (base/shipped.h). Throws Error, also when a
+// weight is NaN or infinite or a checksum is wrong.
 ModelFile ReadModel(const std::string& path);
 
 // The file of the weights that ReadModel would read. Throws Error when there is none.

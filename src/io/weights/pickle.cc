@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "io/bytes/little_endian.h"
 #include "io/weights/value.h"
@@ -179,14 +180,23 @@ class Machine {
   // --- Nodes.
 
   uint32_t New(PickleNode node) {
-    if (graph_.nodes.size() == kMaxPickleNodes) {
-      Fail(fmt::format("found over {} values; keep large tables in tensors", kMaxPickleNodes));
-    }
+    CheckCount(graph_.nodes.size());
     graph_.nodes.push_back(std::move(node));
     return static_cast<uint32_t>(graph_.nodes.size() - 1);
   }
 
-  void Push(PickleNode node) { stack_.push_back(New(std::move(node))); }
+  void CheckCount(size_t count) const {
+    if (count < max_values_) return;
+    Fail(fmt::format("found over {} values; keep large tables in tensors, or {}", max_values_,
+                     AllowHint("values", 2 * max_values_)));
+  }
+
+  void PushIndex(uint32_t node) {
+    CheckCount(stack_.size());
+    stack_.push_back(node);
+  }
+
+  void Push(PickleNode node) { PushIndex(New(std::move(node))); }
 
   // Values that occur often and never change are kept once.
   void PushCommon(Kind kind, int64_t number) {
@@ -196,7 +206,7 @@ class Machine {
                                                                           : 259);
     uint32_t& node = common_[key];
     if (node == 0) node = New({.kind = kind, .number = number}) + 1;
-    stack_.push_back(node - 1);
+    PushIndex(node - 1);
   }
 
   void PushString(std::string_view text) {
@@ -288,6 +298,7 @@ class Machine {
   bool ReadContainer(uint8_t op) {
     switch (op) {
       case kMark:
+        CheckCount(marks_.size());
         marks_.push_back(stack_.size());
         return true;
       case kEmptyList:
@@ -410,13 +421,13 @@ class Machine {
   bool ReadMemo(uint8_t op) {
     switch (op) {
       case kBinPut:
-        memo_[Number<uint8_t>()] = Top();
+        SetMemo(Number<uint8_t>());
         return true;
       case kLongBinPut:
-        memo_[Number<uint32_t>()] = Top();
+        SetMemo(Number<uint32_t>());
         return true;
       case kMemoize:
-        memo_[static_cast<uint32_t>(memo_.size())] = Top();
+        SetMemo(static_cast<uint32_t>(memo_.size()));
         return true;
       case kBinGet:
         PushMemo(Number<uint8_t>());
@@ -431,7 +442,7 @@ class Machine {
         PopToMark();
         return true;
       case kDup:
-        stack_.push_back(Top());
+        PushIndex(Top());
         return true;
       case kFrame:
         if (const auto size = Number<uint64_t>(); size > bytes_.size() - at_) {
@@ -447,7 +458,12 @@ class Machine {
   void PushMemo(uint32_t index) {
     const auto found = memo_.find(index);
     if (found == memo_.end()) Fail(fmt::format("memo {} was never set", index));
-    stack_.push_back(found->second);
+    PushIndex(found->second);
+  }
+
+  void SetMemo(uint32_t index) {
+    CheckCount(memo_.size());
+    memo_[index] = Top();
   }
 
   std::span<const std::byte> bytes_;
@@ -458,6 +474,7 @@ class Machine {
   std::vector<uint32_t> stack_;
   std::vector<size_t> marks_;
   std::unordered_map<uint32_t, uint32_t> memo_;
+  const size_t max_values_ = Limits().values;
   std::array<uint32_t, 260> common_{};  // Node + 1: integers 0..255, False, True, None, ().
 };
 

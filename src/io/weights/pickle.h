@@ -59,9 +59,8 @@ struct PickleGraph {
   uint64_t pickle_size = 0;  // In bytes.
 };
 
-// The bytes must outlive the graph. `place` names them in errors. Throws Error. Memory is at most
-// about 100 times the pickle's size, and at most kMaxPickleNodes nodes.
-inline constexpr size_t kMaxPickleNodes = size_t{1} << 22;
+// The bytes must outlive the graph. `place` names them in errors. Throws Error. Nodes, memo and
+// stack have at most Limits().values entries each (base/limits.h), about 100 bytes all together.
 PickleGraph ReadPickle(std::span<const std::byte> bytes, const std::string& place);
 
 }  // namespace kibitz::io

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "io/bytes/little_endian.h"
 #include "io/weights/torch_file.h"
 #include "tests/support/test_data.h"
@@ -266,9 +267,19 @@ TEST(Pickle, RefusesRepetitionThatExplodes) {
 
 TEST(Pickle, RefusesTooManyValues) {
   std::string body = "](";
-  for (size_t i = 0; i < kMaxPickleNodes; ++i) body += "]0";
+  for (size_t i = 0; i < Limits().values; ++i) body += "]0";
   body += "e";
   ExpectError(body, "keep large tables in tensors");
+}
+
+// Each of these takes a byte or two of the file and would take many more of memory.
+TEST(Pickle, RefusesTooMuchOfAnything) {
+  for (const char* piece : {"2", "(", "K\x01", "h\x01"}) {
+    std::string body = "]q\x01";
+    for (size_t i = 0; i <= Limits().values; ++i) body += piece;
+    ExpectError(body, "--allow values=1M");
+  }
+  ExpectError("]" + std::string(Limits().values + 1, '\x94'), "--allow values=1M");
 }
 
 TEST(Pickle, RefusesTensorsWithoutAZip) {

@@ -8,6 +8,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "io/bytes/crc32c.h"
 #include "io/bytes/little_endian.h"
 #include "io/bytes/mapped_file.h"
 #include "io/weights/value.h"
@@ -20,6 +21,13 @@ using Json = nlohmann::json;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr size_t kLengthBytes = 8;
 constexpr std::string_view kMetadata = "__metadata__";
+
+// Files of ours have a checksum: the CRC-32C of all bytes, its own digits taken as zeros. Two keys
+// say so, of which one flipped bit can hide only one.
+constexpr std::string_view kSumKey = "kibitz.checksum";
+constexpr std::string_view kSumMark = "kibitz.sums";
+constexpr std::string_view kSumLabel = "crc32c:";
+constexpr std::string_view kNoSum = "00000000";
 
 struct TypeName {
   DType type;
@@ -253,6 +261,32 @@ void CheckTiling(const std::vector<NamedTensor>& tensors, std::span<const std::b
   }
 }
 
+// Where the digits begin in the file; nothing when it has no checksum.
+std::optional<size_t> FindSum(std::string_view header) {
+  const std::string start = fmt::format("\"{}\":\"{}", kSumKey, kSumLabel);
+  const size_t at = header.find(start);
+  if (at == std::string_view::npos) return std::nullopt;
+  return kLengthBytes + at + start.size();
+}
+
+// Takes the checksum out of the metadata and compares it. Whether there was one.
+bool CheckSum(std::span<const std::byte> bytes, std::string_view header, Metadata& metadata,
+              const std::string& place) {
+  const auto ours = [](const auto& item) {
+    return item.first == kSumKey || item.first == kSumMark;
+  };
+  const size_t found = std::erase_if(metadata, ours);
+  if (found == 0) return false;
+  const auto at = FindSum(header);
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (found == 2 && at && *at + kNoSum.size() <= all.size()) {
+    uint32_t crc = Crc32c(kNoSum, Crc32c(all.substr(0, *at)));
+    crc = Crc32c(all.substr(*at + kNoSum.size()), crc);
+    if (fmt::format("{:08x}", crc) == all.substr(*at, kNoSum.size())) return true;
+  }
+  throw Error("{}: its checksum is wrong: the file is damaged; copy it again", place);
+}
+
 void CheckWritable(const std::vector<NamedStoredTensor>& tensors, const Metadata& metadata) {
   std::unordered_set<std::string_view> names = {kMetadata};
   for (const auto& [name, tensor] : tensors) {
@@ -261,6 +295,7 @@ void CheckWritable(const std::vector<NamedStoredTensor>& tensors, const Metadata
   }
   names.clear();
   for (const auto& [key, value] : metadata) {
+    CHECK(key != kSumKey && key != kSumMark);
     if (!names.insert(key).second) throw Error("cannot write metadata {} twice", Quoted(key));
     if (!IsUtf8(key) || !IsUtf8(value)) {
       throw Error("cannot write metadata {}: it is not UTF-8", Quoted(key));
@@ -272,11 +307,11 @@ void CheckWritable(const std::vector<NamedStoredTensor>& tensors, const Metadata
 std::string HeaderFor(const std::vector<NamedStoredTensor>& tensors, const Metadata& metadata,
                       const std::vector<uint64_t>& begins) {
   std::string text = "{";
-  if (!metadata.empty()) {
-    Json object = Json::object();
-    for (const auto& [key, value] : metadata) object[key] = value;
-    text += fmt::format("{}:{}", Json(kMetadata).dump(), object.dump());
-  }
+  Json object = Json::object();
+  for (const auto& [key, value] : metadata) object[key] = value;
+  object[kSumKey] = fmt::format("{}{}", kSumLabel, kNoSum);
+  object[kSumMark] = "1";
+  text += fmt::format("{}:{}", Json(kMetadata).dump(), object.dump());
   for (size_t i = 0; i < tensors.size(); ++i) {
     const auto& [name, tensor] = tensors[i];
     text += fmt::format(R"({}{}:{{"dtype":"{}","shape":{},"data_offsets":[{},{}]}})",
@@ -304,7 +339,9 @@ Safetensors ParseSafetensors(std::span<const std::byte> bytes, std::shared_ptr<c
   HeaderReader reader;
   if (!Json::sax_parse(header, &reader)) throw Error("{}: {}", place, reader.problem);
   const auto data = bytes.subspan(kLengthBytes + header.size());
-  Safetensors out = {.tensors = {}, .metadata = std::move(reader.metadata)};
+  const bool has_sum = CheckSum(bytes, header, reader.metadata, place);
+  Safetensors out = {
+      .tensors = {}, .metadata = std::move(reader.metadata), .has_checksum = has_sum};
   for (Line& line : reader.lines) {
     const auto range = RangeOf(line, data, place);
     out.tensors.push_back(
@@ -349,10 +386,15 @@ void WriteSafetensors(const std::string& path, const std::vector<NamedStoredTens
   std::string length;
   AppendLittle(length, uint64_t{header.size()});
   file.Write(length + header);
+  uint32_t crc = Crc32c(length + header);
   for (size_t i : order) {
     const Tensor tensor = tensors[i].tensor.ToTensor();
-    file.Write({reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()});
+    const std::string_view bytes(reinterpret_cast<const char*>(tensor.bytes.data()),
+                                 tensor.bytes.size());
+    crc = Crc32c(bytes, crc);
+    file.Write(bytes);
   }
+  file.WriteAt(FindSum(header).value(), fmt::format("{:08x}", crc));
   file.Commit();
 }
 

@@ -25,7 +25,8 @@ using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 struct Safetensors {
   std::vector<NamedTensor> tensors;  // In the header's order.
-  Metadata metadata = {};            // "__metadata__".
+  Metadata metadata = {};            // "__metadata__", without the checksum.
+  bool has_checksum = false;         // Which was right; WriteSafetensors adds one.
 
   // nullptr when there is none.
   const std::string* FindMetadata(std::string_view key) const;

@@ -110,6 +110,17 @@ std::vector<float> StateDict::Floats(std::string_view name,
   return ToFloats(tensor);
 }
 
+void StateDict::CheckFinite() const {
+  for (const auto& [name, tensor] : tensors_) {
+    if (AllFinite(tensor)) continue;
+    throw Error(
+        "{}: tensor {} has a weight that is NaN or infinite; the training went wrong or the file "
+        "is "
+        "damaged: use another checkpoint",
+        place_, Quoted(name));
+  }
+}
+
 Value ToDict(const std::vector<NamedTensor>& tensors) {
   Value::Pairs pairs;
   for (const NamedTensor& item : tensors) {

@@ -35,6 +35,8 @@ class StateDict {
   const Tensor& Get(std::string_view name) const;
   // Its numbers, or an Error when its shape is another.
   std::vector<float> Floats(std::string_view name, const std::vector<int64_t>& shape) const;
+  // Throws Error that names the first tensor with a NaN or an infinity.
+  void CheckFinite() const;
   // Where the weights come from, for messages.
   const std::string& place() const { return place_; }
 

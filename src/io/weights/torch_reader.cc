@@ -4,9 +4,12 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/text.h"
+#include "io/bytes/crc32c.h"
 #include "io/bytes/mapped_file.h"
 #include "io/bytes/zip_reader.h"
+#include "io/bytes/zip_writer.h"
 #include "io/weights/pickle.h"
 #include "io/weights/run_checkpoints.h"
 #include "io/weights/torch_file.h"
@@ -41,7 +44,7 @@ class Resolver {
  public:
   Resolver(const PickleGraph& graph, const Storages* storages, const std::string& place)
       : graph_(graph), storages_(storages), place_(place), done_(graph.nodes.size()) {
-    max_values_ = kFreeValues + kValuesPerByte * graph.pickle_size;
+    max_values_ = std::min(kFreeValues + kValuesPerByte * graph.pickle_size, Limits().values);
   }
 
   Value Run() { return Resolve(graph_.root); }
@@ -74,8 +77,8 @@ class Resolver {
     }
     size_ += done.size;
     if (size_ > max_values_) {
-      Fail("found over {} values in a pickle of {} bytes: one value is repeated too often",
-           max_values_, graph_.pickle_size);
+      Fail("found over {} values in a pickle of {} bytes: one value is repeated too often; {}",
+           max_values_, graph_.pickle_size, AllowHint("values", 2 * max_values_));
     }
     return done.value;
   }
@@ -422,12 +425,33 @@ void CheckByteOrder(const ZipReader& zip, const std::string& folder, const std::
       place);
 }
 
+// Files of ours end with a checksum of all bytes before it, and an entry says that it is there:
+// one flipped bit cannot hide both. Whether there is one. Throws Error when it is wrong.
+bool CheckSum(std::span<const std::byte> bytes, const ZipReader& zip, const std::string& place) {
+  constexpr size_t kDigits = 8;
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const size_t before = all.size() - std::min(all.size(), kDigits);
+  const bool labelled = all.substr(0, before).ends_with(kZipSumLabel);
+  if (!labelled && zip.Find(kChecksumEntry) == nullptr) return false;
+  if (labelled && fmt::format("{:08x}", Crc32c(all.substr(0, before))) == all.substr(before)) {
+    return true;
+  }
+  throw Error(
+      "{}: its checksum is wrong: the file is damaged; copy it again or use another checkpoint",
+      place);
+}
+
 }  // namespace
+
+bool HasChecksum(std::span<const std::byte> bytes, const std::string& place) {
+  return CheckSum(bytes, ZipReader(bytes, place), place);
+}
 
 Value ParsePt(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
               const std::string& place) {
   CheckIsZip(bytes, place);
   const ZipReader zip(bytes, place);
+  CheckSum(bytes, zip, place);
   const Storages storages = {zip, FolderOf(zip, place), std::move(owner)};
   CheckByteOrder(zip, storages.folder, place);
   const std::string pickle_place = place + ", data.pkl";
@@ -439,10 +463,16 @@ Value ParsePt(std::span<const std::byte> bytes, std::shared_ptr<const void> owne
 Value ReadPt(const std::string& path) {
   CheckCheckpointExists(path);
   const auto file = MappedFile::Open(path);
-  // Only the directory, the pickle and a header before each tensor are read here.
-  file->BeginScatteredReads();
-  Value root = ParsePt(file->bytes(), file, path);
-  file->EndScatteredReads();
+  const auto bytes = file->bytes();
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  constexpr size_t kTail = 64;
+  const bool whole =
+      all.substr(all.size() - std::min(all.size(), kTail)).find(kZipSumLabel) != all.npos;
+  // Without a checksum only the directory, the pickle and a header before each tensor are read
+  // here.
+  if (!whole) file->BeginScatteredReads();
+  Value root = ParsePt(bytes, file, path);
+  if (!whole) file->EndScatteredReads();
   return root;
 }
 

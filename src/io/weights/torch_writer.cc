@@ -232,7 +232,8 @@ void WritePt(const std::string& path, const Value& root, uint64_t zip64_from) {
     zip.Add(fmt::format("archive/data/{}", i), Text(tensor.bytes));
   }
   zip.Add("archive/version", "3\n");  // Of torch's layout; every torch since 1.6 reads it.
-  zip.Finish();
+  zip.Add(kChecksumEntry, "crc32c");
+  zip.Finish(/*checksum=*/true);
 }
 
 }  // namespace kibitz::io

@@ -204,5 +204,33 @@ TEST(WeightsDamage, NamedProgramsAreNotRun) {
   EXPECT_THROW(WritePt(folder.File("again.pt"), value), Error);
 }
 
+// Ten thousand copies with one bit flipped anywhere: the checksum finds them all.
+template <typename Reads>
+void ExpectEveryFlipIsFound(const std::string& path, const Reads& reads) {
+  const std::string whole = testing::ReadWhole(path);
+  std::vector<char> file(whole.begin(), whole.end());
+  ASSERT_TRUE(reads(file));
+  Rng rng({.seed = 8, .purpose = Purpose("flips")});
+  for (int i = 0; i < 10'000; ++i) {
+    const uint64_t bit = rng.Below(8 * file.size());
+    const auto mask = static_cast<char>(1 << (bit % 8));
+    file[bit / 8] = static_cast<char>(file[bit / 8] ^ mask);
+    EXPECT_FALSE(reads(file)) << "bit " << bit;
+    file[bit / 8] = static_cast<char>(file[bit / 8] ^ mask);
+  }
+}
+
+TEST(WeightsDamage, ChecksumsFindEveryFlippedBit) {
+  const testing::TempFolder folder;
+  const Tensor tensor =
+      OwnedTensor(DType::kF32, {64}, std::vector<std::byte>(256, std::byte{0x3f}));
+  WritePt(folder.File("a.pt"), Value::Dict({{Value::String("weight"), Value::Of(tensor)},
+                                            {Value::String("step"), Value::Int(7)}}));
+  ExpectEveryFlipIsFound(folder.File("a.pt"), ReadsPt);
+  WriteSafetensors(folder.File("a.safetensors"),
+                   {.tensors = {{"weight", tensor}}, .metadata = {{"format", "pt"}}});
+  ExpectEveryFlipIsFound(folder.File("a.safetensors"), ReadsSafetensors);
+}
+
 }  // namespace
 }  // namespace kibitz::io

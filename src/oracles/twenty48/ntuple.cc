@@ -63,6 +63,9 @@ NTupleNetwork NTupleNetwork::Load(const std::string& path) {
       throw Error("{}: tensor {} is {} {}, expected float32 [{}]", path, name,
                   io::NameOf(found->tensor.type), io::ShapeText(found->tensor.shape), table.size());
     }
+    if (!io::AllFinite(found->tensor)) {
+      throw Error("{}: tensor {} has a weight that is NaN or infinite; train it again", path, name);
+    }
     std::memcpy(table.data(), found->tensor.bytes.data(), table.size_bytes());
   }
   return network;

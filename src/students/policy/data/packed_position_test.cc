@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -206,23 +207,25 @@ TEST(Rows, AnEmptyFenIsNone) {
       RowFault::kBadFen);
 }
 
-TEST(Rows, NumbersBeyondTheirFieldsAreHeld) {
+TEST(Rows, NumbersOutOfRangeAreRefused) {
   RowPacker packer;
   PackedRow row;
   const std::string fen = FourFields(Board());
-  ASSERT_EQ(packer.Pack({.fen = fen,
-                         .line = "e2e4",
-                         .depth = 300'000,
-                         .knodes = int64_t{1} << 40,
-                         .cp = -(int64_t{1} << 40),
-                         .mate = {}},
-                        row),
-            RowFault::kNone);
-  EXPECT_EQ(row.analysis.depth(), kMaxDepth);
-  EXPECT_FALSE(row.analysis.is_mate());
-  EXPECT_EQ(row.analysis.knodes, 0x7fffffffU);
-  EXPECT_EQ(row.analysis.score, std::numeric_limits<int32_t>::min());
-  EXPECT_LE(ScoreOf(row.analysis), -2e9);
+  const RawRow sound = {.fen = fen, .line = "e2e4", .depth = 30, .knodes = 9, .cp = 5, .mate = {}};
+  EXPECT_EQ(packer.Pack(sound, row), RowFault::kNone);
+  const auto fault_of = [&](const std::function<void(RawRow&)>& change) {
+    RawRow changed = sound;
+    change(changed);
+    return packer.Pack(changed, row);
+  };
+  static constexpr int64_t kFar = int64_t{1} << 40;
+  EXPECT_EQ(fault_of([](RawRow& raw) { raw.depth = 300'000; }), RowFault::kOutOfRange);
+  EXPECT_EQ(fault_of([](RawRow& raw) { raw.depth = -1; }), RowFault::kOutOfRange);
+  EXPECT_EQ(fault_of([](RawRow& raw) { raw.knodes = -1; }), RowFault::kOutOfRange);
+  EXPECT_EQ(fault_of([](RawRow& raw) { raw.knodes = kFar; }), RowFault::kOutOfRange);
+  EXPECT_EQ(fault_of([](RawRow& raw) { raw.cp = -kFar; }), RowFault::kOutOfRange);
+  EXPECT_EQ(fault_of([](RawRow& raw) { raw.mate = kFar; }), RowFault::kOutOfRange);
+  EXPECT_EQ(row.position.analyses, 0);  // The position stays.
 }
 
 }  // namespace

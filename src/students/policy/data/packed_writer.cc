@@ -52,6 +52,12 @@ PackedWriter::PackedWriter(std::string folder, Json identity, double flush_secon
   if (!Resume()) Begin();
 }
 
+uint64_t PackedWriter::analyses() const {
+  uint64_t sum = 0;
+  for (const SplitCounts& counts : counts_) sum += counts.analyses;
+  return sum;
+}
+
 void PackedWriter::Begin() {
   files_.clear();
   counts_ = {};

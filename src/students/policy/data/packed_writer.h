@@ -25,6 +25,8 @@ class PackedWriter {
   // The partition to begin with, and what was skipped in those before it.
   size_t next_partition() const { return next_partition_; }
   const SkipCounter& skipped() const { return skipped_; }
+  // Written so far.
+  uint64_t analyses() const;
 
   // The next partition. Flushes every `flush_seconds`.
   void Append(const GroupedPartition& partition);

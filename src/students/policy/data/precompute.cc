@@ -229,6 +229,10 @@ Manifest Join(const std::vector<ShardState>& shards, const std::string& work,
     manifest.rows += shard.rows;
     manifest.skipped.Merge(shard.skipped);
   }
+  if (writer.analyses() == 0) {
+    throw Error("{}: the input has no valid row among {}; left out: {}", out, manifest.rows,
+                manifest.skipped.empty() ? "nothing" : manifest.skipped.Text());
+  }
   writer.Finish(out, std::move(manifest));
   return Manifest::Read(out);
 }

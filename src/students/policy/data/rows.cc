@@ -16,9 +16,15 @@ std::string_view FirstWord(std::string_view line) {
   return line.substr(0, std::min(line.find_first_of(" \t"), line.size()));
 }
 
-int32_t Clamped(int64_t value) {
-  return static_cast<int32_t>(std::clamp<int64_t>(value, std::numeric_limits<int32_t>::min(),
-                                                  std::numeric_limits<int32_t>::max()));
+bool Fits(int64_t value, int64_t min, int64_t max) { return value >= min && value <= max; }
+
+// Scores as the packed form holds them, mates of at most 10000 moves, depths up to kMaxDepth.
+bool InRange(const RawRow& row) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kMostMoves = 10'000;
+  return Fits(row.depth.value_or(1), 0, kMaxDepth) && Fits(row.knodes.value_or(0), 0, kMost) &&
+         Fits(row.cp.value_or(0), -kMost, kMost) &&
+         Fits(row.mate.value_or(0), -kMostMoves, kMostMoves);
 }
 
 }  // namespace
@@ -37,6 +43,8 @@ std::string_view NameOf(RowFault fault) {
       return "analyses of an illegal move";
     case RowFault::kImpossible:
       return "positions with the side not to move in check";
+    case RowFault::kOutOfRange:
+      return "rows with a number out of range (depth, knodes, cp or mate)";
     case RowFault::kTooMany:
       return "analyses beyond 65535 of one position";
     default:
@@ -58,6 +66,8 @@ std::string_view KeyOf(RowFault fault) {
       return "illegal_move";
     case RowFault::kImpossible:
       return "impossible_position";
+    case RowFault::kOutOfRange:
+      return "out_of_range";
     case RowFault::kTooMany:
       return "too_many_analyses";
     default:
@@ -80,7 +90,9 @@ SkipCounter LeftOutFrom(const nlohmann::ordered_json& json) {
   SkipCounter skipped;
   for (size_t i = 1; i < static_cast<size_t>(RowFault::kCount); ++i) {
     const auto fault = static_cast<RowFault>(i);
-    skipped.Add(std::string(NameOf(fault)), {}, json.at(std::string(KeyOf(fault))).get<uint64_t>());
+    const std::string key(KeyOf(fault));
+    if (fault == RowFault::kOutOfRange && !json.contains(key)) continue;  // Of earlier versions.
+    skipped.Add(std::string(NameOf(fault)), {}, json.at(key).get<uint64_t>());
   }
   return skipped;
 }
@@ -109,9 +121,10 @@ RowFault RowPacker::Pack(const RawRow& row, PackedRow& out) {
   const uint16_t move = word ? words_.IndexOf(NormalCastling(last_, *word)) : kNoMove;
   if (move == kNoMove) return RowFault::kUnknownMove;
   if (!row.mate && !row.cp) return RowFault::kNoScore;
+  if (!InRange(row)) return RowFault::kOutOfRange;
   out.position.analyses = 1;
-  out.analysis = {.knodes = static_cast<uint32_t>(std::max(0, Clamped(row.knodes.value_or(0)))),
-                  .score = Clamped(row.mate ? *row.mate : *row.cp),
+  out.analysis = {.knodes = static_cast<uint32_t>(row.knodes.value_or(0)),
+                  .score = static_cast<int32_t>(row.mate ? *row.mate : *row.cp),
                   .move = move,
                   .depth_mate = Analysis::DepthMate(std::max<int64_t>(row.depth.value_or(1), 1),
                                                     row.mate.has_value())};

@@ -43,6 +43,7 @@ enum class RowFault : uint8_t {
   kNoScore,      // Neither cp nor mate: the position stays.
   kIllegalMove,  // Found when rows are grouped: the position stays.
   kImpossible,   // The side not to move is in check: the position is skipped.
+  kOutOfRange,   // A number that no search has, such as a negative depth: the position stays.
   kTooMany,      // More than 65535 analyses of one position: the shallowest are skipped.
   kCount
 };

@@ -30,6 +30,7 @@ class Verifier {
       report_.splits[static_cast<size_t>(split)] = {part.size(), part.analyses()};
       if (CheckOffsets(split, part)) CheckPositions(split, part);
     }
+    if (data_.positions() == 0) Fault("data sets without a position", data_.folder());
     FindDoubles();
     progress_.Finish();
     return report_;
