@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 300
 PREFIX ?= /usr/local
 PORT ?= 8080
 
-.PHONY: help demo test serve build setup install deb bench asan tsan fuzz tidy format clean
+.PHONY: help demo test serve build setup install deb bench asan tsan fuzz torture tidy format clean
 
 help:
 	@echo "make demo     set up, build, and show what Kibitz can do"
@@ -17,6 +17,7 @@ help:
 	@echo "make bench    run the benches (QUICK=1: under a minute each)"
 	@echo "make asan     run the tests under AddressSanitizer and UBSan; make tsan likewise"
 	@echo "make fuzz     fuzz each target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
+	@echo "make torture  faults, kills, fuzzing and sanitizers: about 3 hours, prints a table (docs/RELIABILITY.md)"
 	@echo "make tidy     clang-tidy over our code"
 	@echo "make format   clang-format in place"
 
@@ -68,6 +69,11 @@ fuzz:
 	cmake --build --preset fuzz -j $(JOBS)
 	@scripts/fuzz $(FUZZ_SECONDS)
 
+torture: build
+	@scripts/setup scripts/debian-packages-clang.txt
+	@for preset in fuzz asan tsan; do cmake --preset $$preset && cmake --build --preset $$preset -j $(JOBS) || exit 1; done
+	@scripts/torture
+
 tidy: build
 	@scripts/setup scripts/debian-packages-clang.txt
 	@scripts/tidy
@@ -76,4 +82,4 @@ format: setup
 	@git ls-files '*.h' '*.cc' | xargs clang-format -i
 
 clean:
-	rm -rf build build-asan build-tsan build-fuzz build-portable
+	rm -rf build build-asan build-tsan build-fuzz build-portable build-torture

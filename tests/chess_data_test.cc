@@ -20,14 +20,6 @@ namespace {
 
 using testing::DataPath;
 
-std::vector<std::filesystem::path> FilesIn(const std::string& folder, const std::string& ending) {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ending) files.push_back(entry.path());
-  }
-  return files;
-}
-
 // The bench "perft" goes up to 10^8 nodes.
 TEST(ChessDataTest, PerftOfEveryLineToAMillionNodes) {
   SKIP_WITHOUT(DataPath("perft"));
@@ -44,7 +36,7 @@ TEST(ChessDataTest, PerftOfEveryLineToAMillionNodes) {
 TEST(ChessDataTest, GamesReplayAndWriteTheirOwnText) {
   SKIP_WITHOUT(DataPath("games"));
   int games = 0;
-  for (const auto& path : FilesIn(DataPath("games"), ".pgn")) {
+  for (const auto& path : testing::DataFiles("games", ".pgn")) {
     const std::string text = testing::ReadWhole(path);
     PgnReader reader(TextSource(text));
     PgnGame game;
@@ -68,7 +60,7 @@ TEST(ChessDataTest, GamesReplayAndWriteTheirOwnText) {
 TEST(ChessDataTest, OpeningsAreReadAndWrittenBack) {
   SKIP_WITHOUT(DataPath("openings"));
   int positions = 0;
-  for (const auto& path : FilesIn(DataPath("openings"), ".epd")) {
+  for (const auto& path : testing::DataFiles("openings", ".epd")) {
     std::ifstream in(path);
     for (std::string line; std::getline(in, line);) {
       const std::string_view fen = Trim(line);
@@ -84,18 +76,29 @@ TEST(ChessDataTest, OpeningsAreReadAndWrittenBack) {
   EXPECT_GT(positions, 0);
 }
 
-// Columns: PuzzleId,FEN,Moves,...
+// The header names the columns, in any order; without one they are FEN,Moves,Rating.
+size_t ColumnOf(std::string_view name, std::string_view header, size_t otherwise) {
+  const auto columns = Split(header, ',');
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (LowerCase(Trim(columns[i])) == name) return i;
+  }
+  return otherwise;
+}
+
 TEST(ChessDataTest, PuzzleSolutionsAreLegal) {
   SKIP_WITHOUT(DataPath("puzzles"));
   int moves = 0;
-  for (const auto& path : FilesIn(DataPath("puzzles"), ".csv")) {
+  for (const auto& path : testing::DataFiles("puzzles", ".csv")) {
     std::ifstream in(path);
     std::string line;
     std::getline(in, line);
+    const size_t fen = ColumnOf("fen", line, 0);
+    const size_t solution = ColumnOf("moves", line, 1);
     while (std::getline(in, line)) {
       const auto columns = Split(line, ',');
-      Board board = ParseFen(columns[1]).OrThrow(line);
-      for (std::string_view text : SplitWords(columns[2])) {
+      ASSERT_GT(columns.size(), std::max(fen, solution)) << path << ": " << line;
+      Board board = ParseFen(columns[fen]).OrThrow(line);
+      for (std::string_view text : SplitWords(columns[solution])) {
         const auto move = ParseMove(board, text);
         ASSERT_TRUE(move) << line << ": " << move.reason();
         EXPECT_EQ(ToText(board, *move), text);

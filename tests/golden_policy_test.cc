@@ -27,7 +27,6 @@ namespace kibitz::policy {
 namespace {
 
 using kibitz::testing::Compared;
-using kibitz::testing::DataPath;
 using kibitz::testing::GoldenPath;
 using kibitz::testing::ReadWhole;
 using kibitz::testing::TempFolder;
@@ -393,12 +392,12 @@ TEST(GoldenPolicy, BothLayoutsGiveTheSameBytes) {
 }
 
 TEST(PolicyData, BothLayoutsGiveTheSameBytes) {
-  const std::string folder = DataPath("evals");
-  SKIP_WITHOUT(folder);
-  ExpectSameBytes({folder + "/lichess_evals_hf_int64_snappy.parquet",
-                   folder + "/lichess_evals_hf_narrow_zstd.parquet",
-                   folder + "/lichess_db_eval.jsonl", folder + "/lichess_db_eval.jsonl.zst",
-                   folder + "/lichess_db_eval_multiframe.jsonl.zst"});
+  std::vector<std::string> files;
+  for (const char* ending : {".parquet", ".jsonl", ".jsonl.zst", ".jsonl.gz"}) {
+    for (const std::string& file : testing::DataFiles("evals", ending)) files.push_back(file);
+  }
+  SKIP_WITHOUT(testing::DataFile("evals", ".parquet"));
+  ExpectSameBytes(files);
 }
 
 }  // namespace

@@ -28,7 +28,6 @@ namespace {
 using io::JsonLine;
 using io::JsonLines;
 using io::JsonValue;
-using testing::DataPath;
 
 // "startpos" or "fen ...", and the moves since.
 GameSoFar GameOf(JsonValue line) {
@@ -51,9 +50,43 @@ Question QuestionOf(const GameSoFar& game) {
   return {path, chess::LegalMoves(path.last())};
 }
 
+// The files of recorded results whose lines have this field: the first line tells the kind.
+std::vector<std::string> RecordedWith(const std::string& field) {
+  std::vector<std::string> files;
+  for (const std::string& path : testing::DataFiles("maia", ".jsonl")) {
+    JsonLines lines(path);
+    const JsonLine* first = lines.Next();
+    if (first != nullptr && first->root()[field].kind() != io::JsonKind::kMissing) {
+      files.push_back(path);
+    }
+  }
+  return files;
+}
+
+// The network that a file of results was recorded with: that whose value of the first position is
+// nearest to the recorded one.
+std::string NetworkOf(const std::string& path) {
+  JsonLines lines(path);
+  const JsonValue root = lines.Next()->root();
+  const double recorded =
+      root["q"].kind() != io::JsonKind::kMissing ? root["q"].Double() : root["root"]["V"].Double();
+  const Question question = QuestionOf(GameOf(root));
+  std::string nearest;
+  double least = 1e9;
+  for (const std::string& net : testing::DataFiles("maia", ".pb.gz")) {
+    Lc0Network network({.network = {.path = net, .threads = 2}});
+    const Lc0Output output = network.Run(std::span(&question, 1)).front();
+    const double distance = std::abs(output.win - output.loss - recorded);
+    if (distance < least) nearest = net, least = distance;
+  }
+  return nearest;
+}
+
 TEST(Lc0Test, PlanesAreLc0sBitForBit) {
-  const std::string path = DataPath("maia/lc0_input_planes.jsonl");
-  SKIP_WITHOUT(path);
+  SKIP_WITHOUT(testing::DataFile("maia", ".jsonl"));
+  const std::vector<std::string> files = RecordedWith("planes");
+  ASSERT_FALSE(files.empty());
+  const std::string& path = files.front();
   JsonLines lines(path);
   int positions = 0;
   while (const JsonLine* line = lines.Next()) {
@@ -120,11 +153,10 @@ void CompareOutputs(Lc0Network& network, const std::string& path) {
 }
 
 TEST(Lc0Test, NetworksAnswerAsLc0Does) {
-  for (const std::string name : {"maia-1500", "maia-1900"}) {
-    const std::string net = DataPath("maia/" + name + ".pb.gz");
-    SKIP_WITHOUT(net);
-    Lc0Network network({.network = {.path = net, .threads = 2}});
-    CompareOutputs(network, DataPath("maia/lc0_raw_" + name + ".jsonl"));
+  SKIP_WITHOUT(testing::DataFile("maia", ".pb.gz"));
+  for (const std::string& path : RecordedWith("logits")) {
+    Lc0Network network({.network = {.path = NetworkOf(path), .threads = 2}});
+    CompareOutputs(network, path);
   }
 }
 
@@ -144,7 +176,7 @@ Distance CompareSearches(const std::string& options_name, Evaluator& network,
     std::map<std::string, int64_t> visits;
   };
   std::map<int64_t, std::vector<Recorded>> searches;  // By the number of nodes.
-  JsonLines lines(DataPath("maia/lc0_search_maia-1500.jsonl"));
+  JsonLines lines(RecordedWith("root_moves").front());
   while (const JsonLine* line = lines.Next()) {
     const JsonValue root = line->root();
     if (root["options"].String() != options_name) continue;
@@ -180,8 +212,9 @@ Distance CompareSearches(const std::string& options_name, Evaluator& network,
 }
 
 TEST(Lc0Test, SearchesAsLc0DoesWithPlainOptions) {
-  const std::string net = DataPath("maia/maia-1500.pb.gz");
-  SKIP_WITHOUT(net);
+  SKIP_WITHOUT(testing::DataFile("maia", ".pb.gz"));
+  ASSERT_FALSE(RecordedWith("root_moves").empty());
+  const std::string net = NetworkOf(RecordedWith("root_moves").front());
   Lc0Network network({.network = {.path = net, .threads = 2}, .lc0_rounding = true});
   const Distance distance = CompareSearches(
       "plain", network, {.cpuct_factor = 0, .two_fold_draws = false, .certainty = false});
@@ -196,8 +229,9 @@ TEST(Lc0Test, SearchesAsLc0DoesWithPlainOptions) {
 }
 
 TEST(Lc0Test, SearchesMuchAsLc0DoesWithItsDefaults) {
-  const std::string net = DataPath("maia/maia-1500.pb.gz");
-  SKIP_WITHOUT(net);
+  SKIP_WITHOUT(testing::DataFile("maia", ".pb.gz"));
+  ASSERT_FALSE(RecordedWith("root_moves").empty());
+  const std::string net = NetworkOf(RecordedWith("root_moves").front());
   Lc0Network network(
       {.network = {.path = net, .threads = 2}, .policy_temperature = 1.359, .lc0_rounding = true});
   const Distance distance = CompareSearches("default", network, {});

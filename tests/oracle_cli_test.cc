@@ -27,7 +27,6 @@ namespace fs = std::filesystem;
 using io::ColumnType;
 using nlohmann::json;
 using ::testing::AllOf;
-using testing::DataPath;
 using ::testing::HasSubstr;
 using testing::Ran;
 using testing::TempFolder;
@@ -135,7 +134,7 @@ esac; done)");
 }
 
 TEST_F(OracleCliTest, GamesMakeAThousandRows) {
-  const std::string openings = DataPath("openings/noob_3moves_300.epd");
+  const std::string openings = testing::DataFile("openings", ".epd");
   std::vector<std::string> words = {
       "games",           "--games",     "16", "--nodes",        "120", "--multipv", "3", "--out",
       File("g.parquet"), "--max-plies", "75", "--random-plies", "2"};
@@ -182,7 +181,7 @@ TEST_F(OracleCliTest, GamesSurviveAKillAndDoNotDependOnEngines) {
 }
 
 TEST_F(OracleCliTest, VariationsMakeAThousandRows) {
-  const std::string games = DataPath("games/lichess_games_400.pgn");
+  const std::string games = testing::DataFile("games", ".pgn");
   SKIP_WITHOUT(games);
   const std::vector<std::string> words = {
       "variations", games,       "--per-game", "4",     "--limit",         "1000",       "--nodes",
@@ -215,7 +214,7 @@ TEST_F(OracleCliTest, VariationsTakeTheGamesOfTheGenerator) {
 }
 
 TEST_F(OracleCliTest, EvalsMakeAThousandRowsInBothLayouts) {
-  const std::string openings = DataPath("openings/popularpos_lichess_v3_300.epd");
+  const std::string openings = testing::DataFile("openings", ".epd");
   SKIP_WITHOUT(openings);
   const auto words = [&](const std::string& out) {
     return std::vector<std::string>{
@@ -312,7 +311,7 @@ TEST_F(OracleCliTest, WrongUseIsTold) {
 }
 
 TEST_F(OracleCliTest, PgnIsJudgedByTheEngine) {
-  const std::string games = DataPath("games/lichess_games_400.pgn");
+  const std::string games = testing::DataFile("games", ".pgn");
   SKIP_WITHOUT(games);
   const json report = Answer({"pgn", games, "--limit", "6", "--engine", stockfish_, "--nodes",
                               "100", "--out", File("p.parquet")});

@@ -38,7 +38,7 @@ std::vector<std::string> Players() {
       "decoder:" + testing::GoldenPath("decoder/tiny.pt") + "?max_variations=2&max_depth=2",
       "search:" + testing::GoldenPath("decoder/tiny.pt") + "?nodes=8",
   };
-  const std::string maia = testing::DataPath("maia/maia-1500.pb.gz");
+  const std::string maia = testing::DataFile("maia", ".pb.gz");
   if (testing::Exists(maia)) {
     names.push_back(maia);
     names.push_back("search:" + maia + "?nodes=16");

@@ -50,10 +50,11 @@ training:
 
 }  // namespace
 
-SmallRuns::SmallRuns() {
+SmallRuns::SmallRuns(const Options& options) {
   WriteGames(File("games.parquet"), {.count = 40, .max_plies = 20});
   WriteSearches(searches(), {.count = 40});
-  WriteEvaluations({}, File("evals.parquet"), evaluations());
+  WriteEvaluations({.rows = options.evaluation_rows, .positions = options.evaluation_rows * 2 / 5},
+                   File("evals.parquet"), evaluations());
   WriteLc0File(net());
   std::ofstream(games()) << "[White \"A\"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 1-0\n\n"
                          << "[White \"B\"]\n\n1. d4 d5 2. c4 e6 3. Nc3 Nf6 0-1\n\n";

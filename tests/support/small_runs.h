@@ -2,6 +2,7 @@
 // resumed: inputs of a few kB, a second or so of work.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,12 @@ namespace kibitz::testing {
 
 class SmallRuns {
  public:
+  struct Options {
+    uint64_t evaluation_rows = 1000;
+  };
   // Writes the inputs.
-  SmallRuns();
+  SmallRuns() : SmallRuns(Options()) {}
+  explicit SmallRuns(const Options& options);
 
   const std::string& path() const { return folder_.path(); }
   std::string File(const std::string& name) const { return folder_.File(name); }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -37,6 +38,22 @@ std::string GoldenPath(const std::string& name) {
 
 std::string DataPath(const std::string& name) {
   return FolderFrom("KIBITZ_DATA", "/../shared/data") + "/" + name;
+}
+
+std::vector<std::string> DataFiles(const std::string& folder, const std::string& ending) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(DataPath(folder), error)) {
+    const std::string path = entry.path().string();
+    if (entry.is_regular_file() && path.ends_with(ending)) files.push_back(path);
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string DataFile(const std::string& folder, const std::string& ending) {
+  const std::vector<std::string> files = DataFiles(folder, ending);
+  return files.empty() ? DataPath(folder + "/*" + ending) : files.front();
 }
 
 std::string SourcePath(const std::string& name) {

@@ -15,6 +15,12 @@ std::string GoldenPath(const std::string& name);
 // $KIBITZ_DATA, or ../shared/data beside the repository.
 std::string DataPath(const std::string& name);
 
+// The files of a folder of the data by kind, sorted: DataFiles("evals", ".jsonl.zst"). Their names
+// and sizes are the kit's own, so that another one can take its place. None without the folder.
+std::vector<std::string> DataFiles(const std::string& folder, const std::string& ending);
+// The first of them; a path that is not there when there is none.
+std::string DataFile(const std::string& folder, const std::string& ending);
+
 // A file of the repository: "examples/immortal.pgn" -> its path.
 std::string SourcePath(const std::string& name);
 // A program of this build: "kibitz" -> its path.

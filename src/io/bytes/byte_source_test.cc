@@ -120,11 +120,12 @@ TEST(ByteSource, ReadsZstdFramesInARow) {
 }
 
 TEST(ByteSource, ReadsTheLichessFiles) {
-  const std::string plain = DataPath("evals/lichess_db_eval.jsonl");
+  const std::string plain = testing::DataFile("evals", ".jsonl");
   SKIP_WITHOUT(plain);
   const std::string text = ReadWhole(plain);
-  EXPECT_TRUE(ReadFile(DataPath("evals/lichess_db_eval.jsonl.zst")) == text);
-  EXPECT_TRUE(ReadFile(DataPath("evals/lichess_db_eval_multiframe.jsonl.zst")) == text);
+  for (const std::string& packed : testing::DataFiles("evals", ".jsonl.zst")) {
+    EXPECT_TRUE(ReadFile(packed) == text) << packed;
+  }
 }
 
 TEST(ByteSource, RefusesOtherFramesAfterZstd) {

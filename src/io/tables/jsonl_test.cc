@@ -200,12 +200,11 @@ TEST(Jsonl, AgreesWithAnotherParserOnGoldenFiles) {
 }
 
 TEST(Jsonl, ReadsTheSameFromEachPacking) {
-  const std::string plain = DataPath("evals/lichess_db_eval.jsonl");
+  const std::string plain = testing::DataFile("evals", ".jsonl");
   SKIP_WITHOUT(plain);
-  for (const std::string name :
-       {"lichess_db_eval.jsonl.zst", "lichess_db_eval_multiframe.jsonl.zst"}) {
+  for (const std::string& packed : testing::DataFiles("evals", ".jsonl.zst")) {
     JsonLines a(plain);
-    JsonLines b(DataPath("evals/" + name));
+    JsonLines b(packed);
     int count = 0;
     while (const JsonLine* line = a.Next()) {
       const JsonLine* other = b.Next();

@@ -15,7 +15,6 @@
 namespace kibitz::io {
 namespace {
 
-using testing::DataPath;
 using testing::ReadWhole;
 using testing::TempFolder;
 
@@ -99,7 +98,7 @@ TEST(ParquetDamage, CutsOfAMadeFile) {
 }
 
 TEST(ParquetDamage, CutsOfARealFile) {
-  const std::string real = DataPath("evals/lichess_evals_hf_int64_snappy.parquet");
+  const std::string real = testing::DataFile("evals", ".parquet");
   SKIP_WITHOUT(real);
   const TempFolder folder;
   CheckCuts(folder, ReadWhole(real));
@@ -118,7 +117,7 @@ TEST(ParquetDamage, FlipsInThePages) {
 }
 
 TEST(ParquetDamage, FlipsInARealFile) {
-  const std::string real = DataPath("evals/lichess_evals_hf_narrow_zstd.parquet");
+  const std::string real = testing::DataFile("evals", ".parquet");
   SKIP_WITHOUT(real);
   const TempFolder folder;
   const std::string whole = ReadWhole(real);

@@ -70,7 +70,7 @@ TEST_F(SourceGamesTest, ReadsPgnWithoutChess960AndBrokenGames) {
 }
 
 TEST_F(SourceGamesTest, DrawsDependOnSeedAndGameAlone) {
-  const std::string path = testing::DataPath("games/lichess_games_400.pgn");
+  const std::string path = testing::DataFile("games", ".pgn");
   SKIP_WITHOUT(path);
   const auto some = Sample(path, {.per_game = 3, .limit = 300, .seed = 7});
   EXPECT_EQ(some.size(), 300U);

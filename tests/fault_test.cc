@@ -1,0 +1,268 @@
+// Every kind of call that can fail does so once, in turn, in every long command: the command exits
+// with a message, nothing half-written stands under a final name, and the same command then gives
+// the same bytes as one that never failed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "io/bytes/fingerprint.h"
+#include "io/tables/parquet.h"
+#include "io/weights/torch_file.h"
+#include "tests/support/child.h"
+#include "tests/support/small_runs.h"
+
+namespace kibitz {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Child;
+using testing::ReadWhole;
+using testing::SmallRuns;
+using Words = std::vector<std::string>;
+
+struct LongCommand {
+  std::string name;
+  std::function<Words(const SmallRuns&, const std::string& out)> words;
+  std::function<std::string(const std::string& path)> content;  // What must be the same.
+  Words again = {};                                             // Added by the second call.
+  size_t faults = 6;                                            // Of each kind, unless all.
+};
+
+// How many faults of each kind: some in 'make test', all in 'make torture'.
+size_t FaultsOf(const LongCommand& command) {
+  const char* all = std::getenv("KIBITZ_ALL_FAULTS");
+  return all != nullptr ? 1'000'000 : command.faults;
+}
+
+struct Done {
+  int code = 0;
+  std::string err;
+};
+
+Done RunOnce(const Words& words, const SmallRuns& runs,
+             const std::vector<std::string>& environment) {
+  const std::string err = runs.File("err.txt");
+  fs::remove(err);
+  Child child(words, {.err = err, .environment = environment});
+  Done done;
+  done.code = child.Wait();
+  done.err = ReadWhole(err);
+  return done;
+}
+
+std::string Preload() {
+  return "LD_PRELOAD=" + testing::ProgramPath("tests/libkibitz_fault_shim.so");
+}
+
+std::map<std::string, long> CountCalls(const Words& words, const SmallRuns& runs) {
+  const std::string log = runs.File("counts.txt");
+  const Done done = RunOnce(words, runs, {Preload(), "KIBITZ_FAULT_LOG=" + log});
+  EXPECT_EQ(done.code, 0) << done.err;
+  std::map<std::string, long> counts;
+  std::ifstream in(log);
+  std::string kind;
+  for (long count = 0; in >> kind >> count;) counts[kind] = count;
+  return counts;
+}
+
+// Which of `count` calls fail: the first and the last, and others spread between.
+std::vector<long> Chosen(long count, size_t most) {
+  std::vector<long> numbers;
+  const long taken = std::min(count, static_cast<long>(most));
+  for (long i = 0; i < taken; ++i) {
+    numbers.push_back(taken == 1 ? 1 : 1 + i * (count - 1) / (taken - 1));
+  }
+  return numbers;
+}
+
+void ExpectSurvives(const LongCommand& command) {
+  const SmallRuns runs;
+  const Done sound = RunOnce(command.words(runs, "whole"), runs, {});
+  ASSERT_EQ(sound.code, 0) << sound.err;
+  const std::string expected = command.content(runs.File("whole"));
+  int faults = 0;
+  int failures = 0;
+  for (const auto& [kind, count] : CountCalls(command.words(runs, "counted"), runs)) {
+    for (long number : Chosen(count, FaultsOf(command))) {
+      SCOPED_TRACE(kind + ":" + std::to_string(number));
+      const std::string out = "out" + std::to_string(faults++);
+      Words words = command.words(runs, out);
+      const Done failed =
+          RunOnce(words, runs, {Preload(), "KIBITZ_FAULT=" + kind + ":" + std::to_string(number)});
+      EXPECT_TRUE(failed.code == 0 || failed.code == 1) << failed.code << ": " << failed.err;
+      if (failed.code != 0) {
+        ++failures;
+        EXPECT_FALSE(failed.err.empty());
+        if (kind != "alloc" && kind != "mmap") {
+          EXPECT_THAT(failed.err, ::testing::HasSubstr(runs.path()));
+        }
+        words.insert(words.end(), command.again.begin(), command.again.end());
+        const Done resumed = RunOnce(words, runs, {});
+        EXPECT_EQ(resumed.code, 0) << resumed.err;
+      }
+      EXPECT_EQ(command.content(runs.File(out)), expected);
+      fs::remove_all(runs.File(out));
+    }
+  }
+  std::cout << command.name << ": " << faults << " faults, " << failures << " failures\n";
+  EXPECT_GT(failures, 0);
+}
+
+std::string WholeFolder(const std::string& path) {
+  auto fingerprint = io::FingerprintOf(path);
+  fingerprint.erase("name");
+  return fingerprint.dump();
+}
+
+std::string SomeFiles(const std::string& folder, const std::string& ending) {
+  std::map<std::string, std::string> all;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(ending)) all[name] = ReadWhole(entry.path());
+  }
+  std::string text;
+  for (const auto& [name, bytes] : all) text += name + "\n" + bytes;
+  return text.empty() ? "nothing" : text;
+}
+
+TEST(FaultTest, Precompute) {
+  ExpectSurvives(
+      {.name = "policy precompute",
+       .words = [](const SmallRuns& runs, const std::string& out) { return runs.Precompute(out); },
+       .content = WholeFolder});
+}
+
+TEST(FaultTest, OracleGames) {
+  ExpectSurvives({.name = "oracle games",
+                  .words =
+                      [](const SmallRuns& runs, const std::string& out) {
+                        fs::create_directories(runs.File(out));
+                        return runs.OracleGames(out + "/a.parquet");
+                      },
+                  .content = [](const std::string& path) { return SomeFiles(path, ".parquet"); }});
+}
+
+TEST(FaultTest, Generate) {
+  ExpectSurvives(
+      {.name = "2048 generate",
+       .words = [](const SmallRuns& runs, const std::string& out) { return runs.Generate(out); },
+       .content = [](const std::string& path) { return SomeFiles(path, ".jsonl.gz"); }});
+}
+
+TEST(FaultTest, Pack) {
+  ExpectSurvives(
+      {.name = "2048 pack",
+       .words = [](const SmallRuns& runs, const std::string& out) { return runs.Pack(out); },
+       .content = WholeFolder,
+       .again = {"--overwrite"}});
+}
+
+#ifdef KIBITZ_HAS_TORCH
+// Metrics and weights: other parts of a checkpoint hold times.
+std::string Trained(const std::string& folder) {
+  std::string text = ReadWhole(folder + "/metrics.jsonl");
+  const std::string path = folder + "/checkpoint_step_000000012.pt";
+  if (!fs::exists(path)) return text;
+  const io::Value root = io::ReadPt(path);
+  for (const char* part : {"model_state_dict", "optimizer_state_dict"}) {
+    const std::function<void(const io::Value&)> add = [&](const io::Value& value) {
+      if (value.Is(io::Value::Kind::kTensor)) {
+        const io::Tensor tensor = value.AsTensor();
+        text.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+      } else if (value.Is(io::Value::Kind::kDict)) {
+        for (const auto& [key, item] : value.pairs()) add(item);
+      }
+    };
+    add(root.Get(part));
+  }
+  return text;
+}
+
+TEST(FaultTest, Training) {
+  ExpectSurvives(
+      {.name = "decoder finetune",
+       .words = [](const SmallRuns& runs, const std::string& out) { return runs.Finetune(out); },
+       .content = Trained,
+       .faults = 4});
+}
+
+#endif
+
+// Kills at random moments; after each a new start goes on. A run that comes to its end must have
+// the bytes of one that was never killed.
+struct Killing {
+  std::function<Words(const SmallRuns&, const std::string& out)> words;
+  std::function<std::string(const std::string& path)> content;
+};
+
+void ExpectSurvivesKills(const Killing& killing, const SmallRuns& runs) {
+  const char* asked = std::getenv("KIBITZ_KILLS");
+  const int kills = asked != nullptr ? std::atoi(asked) : 20;
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_EQ(RunOnce(killing.words(runs, "whole"), runs, {}).code, 0);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::string expected = killing.content(runs.File("whole"));
+  Rng rng({.seed = 23, .purpose = Purpose("kills")});
+  int done = 0;
+  int whole = 0;
+  for (int run = 0; done < kills || whole == 0; ++run) {
+    const std::string out = "killed" + std::to_string(run);
+    for (bool ended = false; !ended;) {
+      Child child(killing.words(runs, out), {.err = runs.File("err.txt")});
+      // After all kills the run goes to its end.
+      const double wait = done < kills ? rng.Uniform() * seconds : 3600;
+      const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait);
+      while (child.running() && std::chrono::steady_clock::now() < until) usleep(500);
+      ended = !child.running();
+      if (ended) {
+        ASSERT_EQ(child.Wait(), 0) << ReadWhole(runs.File("err.txt"));
+      } else {
+        child.Kill(SIGKILL);
+        ASSERT_EQ(child.Wait(), 128 + SIGKILL);
+        ++done;
+      }
+    }
+    ASSERT_EQ(killing.content(runs.File(out)), expected) << "run " << run;
+    fs::remove_all(runs.File(out));
+    ++whole;
+  }
+  std::cout << done << " kills, " << whole << " runs whole\n";
+}
+
+#ifdef KIBITZ_HAS_TORCH
+TEST(KillTest, TrainingGoesOnAsIfNothingHappened) {
+  const SmallRuns runs;
+  ExpectSurvivesKills(
+      {.words = [](const SmallRuns& some, const std::string& out) { return some.Finetune(out); },
+       .content = Trained},
+      runs);
+}
+
+#endif
+
+TEST(KillTest, PrecomputeGoesOnAsIfNothingHappened) {
+  const SmallRuns runs({.evaluation_rows = 40'000});
+  ExpectSurvivesKills({.words =
+                           [](const SmallRuns& some, const std::string& out) {
+                             return some.Precompute(out, {"--flush-seconds", "0.02"});
+                           },
+                       .content = WholeFolder},
+                      runs);
+}
+
+}  // namespace
+}  // namespace kibitz
