@@ -218,7 +218,8 @@ TEST(Parquet, EmptyFileHasColumnsAndNoRows) {
 TEST(Parquet, WholeNumbersOfAnyWidthReadAsAsked) {
   // The same rows with columns of different width.
   const auto files = testing::DataFiles("evals", ".parquet");
-  if (files.size() < 2) GTEST_SKIP() << "no two Parquet files of evaluations; set KIBITZ_DATA";
+  if (files.size() < 2)
+    GTEST_SKIP() << "no two Parquet files of evaluations; set KIBITZ_DATA to the folder of data";
   const std::string& narrow = files[1];
   const std::string& wide = files[0];
   const ParquetReader a({narrow});
