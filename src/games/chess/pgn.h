@@ -31,7 +31,12 @@ enum class GameResult { kUnknown, kWhiteWins, kBlackWins, kDraw };
 // "1-0", "0-1", "1/2-1/2", "*".
 std::string_view NameOf(GameResult result);
 
-struct PgnVariation;
+struct PgnNote;
+
+struct PgnVariation {
+  std::vector<Move> moves;
+  std::vector<PgnNote> notes;
+};
 
 // What stands beside the moves of a line.
 struct PgnNote {
@@ -39,11 +44,6 @@ struct PgnNote {
   std::string comment = {};    // Several in a row are joined by a space.
   std::vector<int> nags = {};  // $1 to $255; !, ?, !!, ??, !?, ?! are 1 to 6.
   std::vector<PgnVariation> variations = {};  // Alternatives to the last move.
-};
-
-struct PgnVariation {
-  std::vector<Move> moves;
-  std::vector<PgnNote> notes;
 };
 
 struct PgnGame {
