@@ -232,15 +232,17 @@ void Player::ThinkEach(const NextTask& next, const Finished& finished,
       for (const ActiveThought& thought : active) thought.process->Cancel();
       more = false;
     }
-    const auto ended = std::ranges::stable_partition(
-        active, [](const ActiveThought& thought) { return !thought.process->done(); });
-    for (const ActiveThought& last : ended) {
+    // Not std::ranges::stable_partition, whose result clang 14 cannot compile (fuzz targets).
+    const auto ended = std::stable_partition(
+        active.begin(), active.end(),
+        [](const ActiveThought& thought) { return !thought.process->done(); });
+    for (const ActiveThought& last : std::span(ended, active.end())) {
       Thought thought = last.process->Finish();
       thought.stats.first_seconds = last.first_seconds;
       thought.stats.seconds = SecondsSince(last.start);
       finished(last.number, std::move(thought));
     }
-    active.erase(ended.begin(), ended.end());
+    active.erase(ended, active.end());
   }
 }
 
