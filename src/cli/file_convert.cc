@@ -14,6 +14,11 @@
 #include "io/bytes/byte_source.h"
 #include "io/tables/convert_tables.h"
 #include "io/weights/convert_weights.h"
+#include "io/weights/model_file.h"
+#include "players/networks.h"
+#include "students/decoder/play/onnx.h"
+#include "students/policy/play/onnx.h"
+#include "students/twenty48/play/onnx.h"
 
 namespace kibitz::cli {
 namespace {
@@ -22,6 +27,7 @@ using Json = nlohmann::ordered_json;
 
 struct FileConvertOptions {
   std::string from;
+  std::string to;
   std::string out;
   bool force = false;
   bool skip_bad = false;
@@ -29,9 +35,11 @@ struct FileConvertOptions {
 
 Fields FieldsOf(FileConvertOptions& options) {
   Fields fields;
-  fields.Add("from", options.from, "the file to read",
+  fields.Add("from", options.from, "the file to read, or a model folder",
              {.required = true, .positional = true, .metavar = "FILE"});
-  fields.Add("out", options.out, "the file to write", {.required = true, .metavar = "FILE"});
+  fields.Add("to", options.to, "an .onnx file to write, instead of --out",
+             {.positional = true, .metavar = "TO"});
+  fields.Add("out", options.out, "the file to write", {.metavar = "FILE"});
   fields.Add("force", options.force, "write over an existing file");
   fields.Add("skip_bad", options.skip_bad,
              "leave out lines that are no JSON objects and count them, instead of failing");
@@ -87,7 +95,32 @@ Json ConvertTable(const FileConvertOptions& options, Kind from) {
   return {{"rows", done.rows}, {"skipped", done.skipped}};
 }
 
-int Run(const FileConvertOptions& options, const Context& context) {
+// A network of any student, by what the file holds.
+void ConvertToOnnx(const FileConvertOptions& options) {
+  const io::ModelFile file = io::ReadModel(options.from);
+  if (file.weights.Find("tok_emb.weight") != nullptr ||
+      file.weights.Find("mix.weight") != nullptr) {
+    return twenty48::OnnxOf(file).Write(options.out);
+  }
+  switch (players::NetworkKindOf(file)) {
+    case players::NetworkKind::kDecoder:
+      return decoder::OnnxOf(file).Write(options.out);
+    case players::NetworkKind::kPolicy:
+      return policy::OnnxOf(file).Write(options.out);
+    case players::NetworkKind::kLc0:
+      throw Error("{}: an lc0 network; lc0's own 'leela2onnx' writes it as ONNX", file.place);
+  }
+}
+
+int Run(const FileConvertOptions& given, const Context& context) {
+  FileConvertOptions options = given;
+  if (!options.to.empty() && !options.to.ends_with(".onnx")) {
+    throw Error::Usage("{}: the output follows a flag: --out FILE", options.to);
+  }
+  if (options.to.empty() == options.out.empty()) {
+    throw Error::Usage("give the file to write once, as --out FILE or as the second word");
+  }
+  if (options.out.empty()) options.out = options.to;
   std::error_code error;
   if (std::filesystem::equivalent(options.from, options.out, error)) {
     throw Error::Usage("FILE and --out name the same file");
@@ -98,7 +131,9 @@ int Run(const FileConvertOptions& options, const Context& context) {
   const Kind from = KindOf(options.from);
   const Kind to = KindOf(options.out);
   Json facts = Json::object();
-  if (from == Kind::kPt && to == Kind::kSafetensors) {
+  if (options.out.ends_with(".onnx")) {
+    ConvertToOnnx(options);
+  } else if (from == Kind::kPt && to == Kind::kSafetensors) {
     io::ConvertPtToSafetensors(options.from, options.out);
   } else if (from == Kind::kSafetensors && to == Kind::kPt) {
     io::ConvertSafetensorsToPt(options.from, options.out);
@@ -111,8 +146,8 @@ int Run(const FileConvertOptions& options, const Context& context) {
     Repack(options);
   } else {
     throw Error::Usage(
-        "cannot convert {} to {}; known: .pt <-> .safetensors, .parquet <-> .jsonl[.gz|.zst], and "
-        "packing or unpacking the same kind of file",
+        "cannot convert {} to {}; known: .pt <-> .safetensors, a model to .onnx, .parquet <-> "
+        ".jsonl[.gz|.zst], and packing or unpacking the same kind of file",
         options.from, options.out);
   }
   facts["bytes"] = std::filesystem::file_size(options.out);
@@ -135,12 +170,17 @@ Command FileConvert() {
   return MakeCommand<FileConvertOptions>(
       {.name = "file convert",
        .group = "Files",
-       .summary = "convert weights between .pt and .safetensors, rows between .parquet and .jsonl",
+       .summary =
+           "convert weights between .pt and .safetensors or to ONNX, rows between .parquet and "
+           ".jsonl",
        .details = "The file endings choose the conversion. Between .pt and .safetensors nothing is "
                   "lost: values\n"
                   "that are not tensors are kept as metadata. Objects and lists in JSON lines "
                   "become JSON text in\n"
-                  "Parquet. The endings .gz and .zst compress and decompress.",
+                  "Parquet. The endings .gz and .zst compress and decompress. A model becomes ONNX "
+                  "with named\n"
+                  "inputs and outputs: a policy, a 2048 network, or a decoder's move without "
+                  "thinking.",
        .example = "kibitz file convert models/policy-small/model.safetensors --out policy.pt"},
       Run);
 }
