@@ -61,6 +61,14 @@ def _metadata(fields):
     }
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    _, info, texts = _metadata(_fields())
+    for path, text in texts.items():
+        (Path(metadata_directory) / path).parent.mkdir(exist_ok=True)
+        (Path(metadata_directory) / path).write_text(text)
+    return info
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     _build()
     fields = _fields()

@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import importlib.util
 import inspect
 import json
 import os
@@ -233,6 +234,7 @@ class ModuleTest(unittest.TestCase):
                 self.assertIn(member, stubs[name], f"{name}.{member}")
                 self.assertTrue(inspect.getdoc(getattr(value, member)), f"{name}.{member}")
 
+    @unittest.skipUnless(importlib.util.find_spec("pip"), "python3-pip is not installed; run 'make setup'")
     def test_pip_installs_the_checkout(self):
         with tempfile.TemporaryDirectory() as folder:
             ready = Path(kibitz.__file__).resolve().parents[2]
