@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include "learn/adamw.h"
 #include "learn/checkpoint.h"
 #include "learn/device.h"
+#include "learn/ranks.h"
 #include "learn/run_changes.h"
 #include "learn/weights.h"
 
@@ -76,16 +78,29 @@ class Run {
         facts_(trainee.Facts()),
         parameters_(trainee.module().parameters()),
         optimizer_(parameters_, loop_),
-        lock_(WriteLock::OfFolder(loop_.checkpoint_dir + "/" + options.name)),
+        gradients_(parameters_),
         folder_(loop_.checkpoint_dir + "/" + options.name, {loop_.keep_checkpoints}) {
-    if (options.fresh) Clear();
+    if (ranks_.first()) {
+      lock_.emplace(WriteLock::OfFolder(loop_.checkpoint_dir + "/" + options.name));
+      if (options.fresh) Clear();
+    }
+    Agree(0);  // The others wait for rank 0 to clear the folder.
     data_ = DataFingerprints(options.config);
     Resume();
+    if (Agree(static_cast<double>(report_.steps)) !=
+        static_cast<double>(report_.steps) * ranks_.size()) {
+      throw Error("{}: rank {} sees step {}, others another one; all ranks need the same folder",
+                  folder_.path(), ranks_.rank(), report_.steps);
+    }
     const std::optional<int64_t> from = report_.steps;
-    metrics_.emplace(folder_.File("metrics.jsonl"), io::MetricsLogOptions{from});
-    timing_.emplace(folder_.File("timing.jsonl"), io::MetricsLogOptions{from});
-    board_.emplace(folder_.path(), io::TensorBoardOptions{WallTime(), from});
-    if (!loop_.log_command.empty()) pipe_.emplace(loop_.log_command);
+    if (ranks_.first()) {
+      metrics_.emplace(folder_.File("metrics.jsonl"), io::MetricsLogOptions{from});
+      timing_.emplace(folder_.File("timing.jsonl"), io::MetricsLogOptions{from});
+      board_.emplace(folder_.path(), io::TensorBoardOptions{WallTime(), from});
+      if (!loop_.log_command.empty()) pipe_.emplace(loop_.log_command);
+    } else {
+      state_.means = {};  // Rank 0 goes on with those of all.
+    }
     report_.folder = folder_.path();
     report_.unit = facts_.unit;
     if (!facts_.no_validation.empty()) {
@@ -94,9 +109,11 @@ class Run {
           "take its newest checkpoint_step_N.pt",
           facts_.no_validation);
     }
-    progress_.emplace("steps", static_cast<uint64_t>(TotalSteps()),
-                      Progress::Options{.start = static_cast<uint64_t>(report_.steps),
-                                        .max_seconds = loop_.max_seconds});
+    if (ranks_.first()) {
+      progress_.emplace("steps", static_cast<uint64_t>(TotalSteps()),
+                        Progress::Options{.start = static_cast<uint64_t>(report_.steps),
+                                          .max_seconds = loop_.max_seconds});
+    }
     trainee_.StartAt(state_.position);
     if (validation_owed_ && Validate(Validation::kScheduled)) Save(/*best=*/true);
   }
@@ -123,16 +140,21 @@ class Run {
       if (!batch) {
         report_.why = Stopped::kFinished;
         if (i == 0) return false;
+        gradients_.Begin();  // The step ends here, on all ranks.
         break;
       }
-      (batch->loss * scale).backward();
+      // Of a rank without samples in the last batch of the data there is no loss.
+      if (i + 1 == batches) gradients_.Begin();
+      if (batch->loss.defined()) (batch->loss * scale).backward();
       next.means += batch->means;
       next.position = batch->position;
       next.epoch = batch->epoch;
       latest_ = std::move(batch->latest);
-      units_ += batch->units;
+      own_units_ += batch->units;
+      units_ += batch->units * static_cast<uint64_t>(ranks_.size());
       if (i + 1 < batches) ShowProgress(i + 1);
     }
+    gradients_.Finish();
     state_ = std::move(next);
     return true;
   }
@@ -166,16 +188,26 @@ class Run {
   }
 
   void Log() {
-    report_.last_metrics = state_.means.Values();
+    report_.last_metrics = MeansOfAll().Values();
     state_.means = {};
+    std::array<double, 1> units = {static_cast<double>(own_units_)};
+    ranks_.Sum(units);
+    units_ = static_cast<uint64_t>(units[0]);
     for (const auto& value : latest_) report_.last_metrics.push_back(value);
     report_.last_metrics.emplace_back("lr", learning_rate_);
     report_.last_metrics.emplace_back("grad_norm", gradient_norm_);
     report_.last_metrics.emplace_back("epoch", static_cast<double>(state_.epoch));
     WriteValues("train", report_.last_metrics);
-    timing_->Write({{"step", report_.steps},
-                    {"seconds", Seconds()},
-                    {facts_.unit + "_per_second", UnitsPerSecond()}});
+    if (timing_) {
+      Json line = {{"step", report_.steps},
+                   {"seconds", Seconds()},
+                   {facts_.unit + "_per_second", UnitsPerSecond()}};
+      if (ranks_.size() > 1) {
+        line["ranks"] = ranks_.size();
+        line["communication_share"] = ranks_.waited() / std::max(1e-9, SecondsSince(start_));
+      }
+      timing_->Write(line);
+    }
     ShowProgress(0);
   }
 
@@ -184,7 +216,7 @@ class Run {
   // scheduled one is owed and done first by a resume, so that its line is not missing.
   bool Validate(Validation kind) {
     const Means means = trainee_.Validate([this] { return KeepsValidating(); });
-    const bool cut = facts_.no_validation.empty() && !KeepsValidating();
+    const bool cut = facts_.no_validation.empty() && Agree(KeepsValidating() ? 0 : 1) > 0;
     validation_owed_ = cut && kind == Validation::kScheduled;
     if (cut || means.empty()) return false;
     report_.last_validation = means.Values();
@@ -197,19 +229,22 @@ class Run {
   }
 
   void Save(bool best) {
+    DataState state = state_;
+    state.means = MeansOfAll();
+    saved_step_ = report_.steps;
+    if (!ranks_.first()) return;
     report_.checkpoint = folder_.Save({.epoch = state_.epoch,
                                        .step = report_.steps,
                                        .model = io::ToDict(WeightsOf(trainee_.module())),
                                        .optimizer = optimizer_.ToValue(),
                                        .config = options_.config,
-                                       .student = state_.ToValue(facts_.samples),
+                                       .student = state.ToValue(facts_.samples),
                                        .data = data_,
                                        .changes = changes_,
                                        .seconds = Seconds(),
                                        .best = best_,
                                        .validation_owed = validation_owed_},
                                       best);
-    saved_step_ = report_.steps;
   }
 
   RunReport Finish() {
@@ -218,7 +253,7 @@ class Run {
                         validated_step_ != report_.steps;
     const bool best = closes && Validate(Validation::kClosing);
     if (best || saved_step_ != report_.steps) Save(best);
-    if (validates && !folder_.HasBest()) {
+    if (validates && ranks_.first() && !folder_.HasBest()) {
       folder_.NameBest(report_.checkpoint);
       LogWarn("{} was not validated: the run stopped before; best.pt is a copy of it for now",
               report_.checkpoint);
@@ -227,22 +262,33 @@ class Run {
     report_.seconds = Seconds();
     report_.seconds_here = SecondsSince(start_);
     report_.units_per_second = UnitsPerSecond();
-    progress_->Finish();
+    if (progress_) progress_->Finish();
     return std::move(report_);
   }
 
  private:
   // Ctrl-C, SIGTERM or the time limit; notes which.
   bool StopIsAsked() {
-    if (Interrupted()) {
-      report_.why = Stopped::kInterrupted;
-      return true;
+    const bool late = loop_.max_seconds > 0 && SecondsSince(start_) >= loop_.max_seconds;
+    std::array<double, 2> asked = {Interrupted() ? 1.0 : 0.0, late ? 1.0 : 0.0};
+    ranks_.Sum(asked);
+    if (asked[0] > 0) report_.why = Stopped::kInterrupted;
+    if (asked[0] == 0 && asked[1] > 0) report_.why = Stopped::kMaxSeconds;
+    return asked[0] + asked[1] > 0;
+  }
+  // The sum over all ranks.
+  double Agree(double number) {
+    ranks_.Sum({&number, 1});
+    return number;
+  }
+  // Means since the last log, of all ranks.
+  Means MeansOfAll() {
+    if (ranks_.size() == 1) return state_.means;
+    Means all;
+    for (const std::string& text : ranks_.Gather(state_.means.ToJson().dump())) {
+      all += Means::From(Json::parse(text));
     }
-    if (loop_.max_seconds > 0 && SecondsSince(start_) >= loop_.max_seconds) {
-      report_.why = Stopped::kMaxSeconds;
-      return true;
-    }
-    return false;
+    return all;
   }
   bool KeepsValidating() const {
     if (Interrupted()) return false;
@@ -333,6 +379,7 @@ class Run {
       curves.emplace_back(fmt::format("{}/{}", kind, name), value);
     }
     if (closing) line["closing"] = true;
+    if (!metrics_) return;
     metrics_->Write(line);
     if (pipe_) pipe_->Write(line.dump());
     board_->Write(report_.steps, WallTime(), curves);
@@ -350,6 +397,7 @@ class Run {
       }
     }
     note += fmt::format("{} {}/s", HumanCount(UnitsPerSecond()), facts_.unit);
+    if (!progress_) return;
     progress_->SetNote(note);
     progress_->Add(steps);
   }
@@ -371,14 +419,17 @@ class Run {
   const TraineeFacts facts_;
   std::vector<torch::Tensor> parameters_;
   AdamW optimizer_;
-  const WriteLock lock_;
+  Ranks& ranks_ = Ranks::Here();
+  GradientSum gradients_;
+  std::optional<WriteLock> lock_;  // Of rank 0, which writes.
   RunFolder folder_;
   RunReport report_;
   Json data_;                         // Fingerprints.
   std::vector<std::string> changes_;  // Of all resumes so far.
   DataState state_;                   // After the last finished step.
   NamedValues latest_;                // Of the last batch.
-  uint64_t units_ = 0;
+  uint64_t own_units_ = 0;
+  uint64_t units_ = 0;  // Of all ranks; since the last log as if they had the same.
   std::optional<io::MetricsLog> metrics_;
   std::optional<io::MetricsLog> timing_;
   std::optional<io::LogPipe> pipe_;
@@ -398,6 +449,7 @@ class Run {
 }  // namespace
 
 Trainee::Trainee(const LoopOptions& options) : device_(DeviceOf(options.device)) {
+  Ranks::Here();  // Joins the others before data are read.
   WarnIfNotUsed(options, device_);
 }
 
@@ -421,7 +473,7 @@ std::string_view NameOf(Stopped why) {
   return "";
 }
 
-RunReport Train(Trainee& trainee, const RunOptions& options) {
+static RunReport TrainHere(Trainee& trainee, const RunOptions& options) {
   const LoopOptions& loop = options.loop;
   trainee.module().to(trainee.device());
   Run run(trainee, options);
@@ -433,6 +485,17 @@ RunReport Train(Trainee& trainee, const RunOptions& options) {
     if (best || run.IsDue(loop.save_every_n_steps)) run.Save(best);
   }
   return run.Finish();
+}
+
+RunReport Train(Trainee& trainee, const RunOptions& options) {
+  try {
+    RunReport report = TrainHere(trainee, options);
+    Ranks::Here().Done();
+    return report;
+  } catch (const std::exception& error) {
+    Ranks::Here().Fail(error.what());
+    throw;
+  }
 }
 
 }  // namespace kibitz::learn

@@ -52,4 +52,18 @@ Means Means::From(const Value& value) {
   return means;
 }
 
+nlohmann::ordered_json Means::ToJson() const {
+  auto json = nlohmann::ordered_json::object();
+  for (const Sum& entry : sums_) json[entry.name] = {entry.sum, entry.count};
+  return json;
+}
+
+Means Means::From(const nlohmann::ordered_json& json) {
+  Means means;
+  for (const auto& [name, numbers] : json.items()) {
+    means.Add(name, numbers.at(0).get<double>(), numbers.at(1).get<double>());
+  }
+  return means;
+}
+
 }  // namespace kibitz::learn

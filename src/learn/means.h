@@ -5,6 +5,7 @@
 //   NamedValues values = means.Values();  // {{"total_loss", loss}}
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,9 @@ class Means {
   // For checkpoints: {name: [sum, count]}.
   io::Value ToValue() const;
   static Means From(const io::Value& value);
+  // The same for other ranks.
+  nlohmann::ordered_json ToJson() const;
+  static Means From(const nlohmann::ordered_json& json);
 
  private:
   struct Sum {

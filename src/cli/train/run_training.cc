@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/json_output.h"
+#include "learn/ranks.h"
 
 namespace kibitz::cli {
 namespace {
@@ -48,6 +49,7 @@ Json ReportJson(const learn::RunReport& report, const Json& more) {
 
 int PrintReport(const learn::RunReport& report, const Context& context, const Json& more) {
   const int code = report.why == learn::Stopped::kInterrupted ? kExitInterrupted : 0;
+  if (!learn::Ranks::Here().first()) return code;  // Rank 0 speaks for all.
   if (context.json) {
     PrintJson(ReportJson(report, more));
     return code;

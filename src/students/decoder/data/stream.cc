@@ -171,23 +171,22 @@ bool BatchStream::Ended() const {
 bool BatchStream::Start() {
   std::vector<Chosen> chosen;
   uint64_t refused = 0;  // One after the other.
-  while (chosen.size() < static_cast<size_t>(options_.batch_size) && !Ended()) {
+  int taken = 0;         // By all ranks.
+  while (taken < options_.batch_size * options_.ranks && !Ended()) {
     const uint64_t sample = position_++;
     const bool thinking = IsThinking(sample);
     SourceCursor& cursor = thinking ? *searches_ : *games_;
-    if (sample % static_cast<uint64_t>(options_.ranks) == static_cast<uint64_t>(options_.rank)) {
-      SourceCursor::Item item = cursor.Get();
-      if (item.unit->Usable(item.candidate)) {
-        chosen.push_back({std::move(item), thinking});
-        refused = 0;
-      } else if (++refused > 2 * (cursor.source().size() + 1000)) {
-        throw Error("no {} can be used: {}", cursor.source().name(),
-                    cursor.source().skipped().Text());
-      }
+    SourceCursor::Item item = cursor.Get();
+    if (item.unit->Usable(item.candidate)) {
+      if (taken++ % options_.ranks == options_.rank) chosen.push_back({std::move(item), thinking});
+      refused = 0;
+    } else if (++refused > 2 * (cursor.source().size() + 1000)) {
+      throw Error("no {} can be used: {}", cursor.source().name(),
+                  cursor.source().skipped().Text());
     }
     cursor.Advance();
   }
-  if (chosen.empty()) return false;
+  if (taken == 0) return false;
   StreamBatch result;
   result.position = position_;
   result.epoch = Epoch();

@@ -5,7 +5,7 @@
 //
 // Sample n is a pure function of (seed, n): its kind, its record, and how that is ordered and cut.
 // So the batches are the same for any number of threads, a stream resumes at the position of any
-// batch, and rank r of R takes every R-th sample.
+// batch, and R ranks of batch_size B share the samples that one of batch_size R B has.
 //
 // Every epoch shuffles a source anew: it shuffles the units (row groups), groups them into windows,
 // and shuffles the candidates of each window. The source that ends first starts over; an epoch of
@@ -111,7 +111,7 @@ class BatchStream {
   BatchStream(const BatchStream&) = delete;
   BatchStream& operator=(const BatchStream&) = delete;
 
-  // Empty only after the last epoch. The last batch may be smaller.
+  // Nothing after the last epoch. The last batch may be smaller, and empty on some ranks.
   std::optional<StreamBatch> Next();
 
  private:

@@ -12,6 +12,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "students/decoder/data/batch.h"
 #include "students/decoder/data/metrics.h"
@@ -27,12 +28,18 @@ struct LossOptions {
   // Passes that predict the values a sequence with `own_values` shows. After the n-th, the first n
   // values of a line depend on no target.
   int own_value_passes = 2;
+  // Of several ranks: how many targets of each kind all of them have in this step (CountTargets).
+  // Then the losses of all ranks sum to the loss of all targets. Empty: this batch alone.
+  std::vector<double> targets = {};
 };
 
 struct LossAndMetrics {
   torch::Tensor loss;  // Scalar, with its graph when gradients are on.
   Metrics metrics;
 };
+
+// The number of targets of each loss.
+std::vector<double> CountTargets(const Batch& batch);
 
 // Every row padded to `padded_length`, on the net's device.
 LossAndMetrics PlainLoss(DecoderNet& net, const Batch& batch, const LossOptions& options,

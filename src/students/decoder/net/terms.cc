@@ -120,9 +120,8 @@ class QuestionMaker {
   bool soft_ = false;
 };
 
-torch::Tensor MeanOf(const torch::Tensor& loss) {
-  return loss.sum() / (static_cast<double>(loss.numel()) + 1e-8);
-}
+// Of the losses that are no MoveKind.
+enum : size_t { kBoardLoss = kMoveKinds, kWlLoss, kDLoss, kBranchLoss, kEarlyEndLoss, kLosses };
 
 }  // namespace
 
@@ -228,31 +227,46 @@ ValueTerms ScoreValue(const torch::Tensor& logits, const torch::Tensor& targets,
   return {learn::SoftBucketLoss(logits, targets, centres), (mean - targets).abs()};
 }
 
+std::vector<double> CountTargets(const Batch& batch) {
+  std::vector<double> counts(kLosses);
+  for (const MoveTarget& move : batch.moves) ++counts[static_cast<size_t>(move.kind)];
+  for (const int32_t target : batch.board_targets) counts[kBoardLoss] += target == kIgnore ? 0 : 1;
+  for (const ValueTarget& value : batch.values) counts[kWlLoss] += value.valid ? 1 : 0;
+  counts[kDLoss] = counts[kWlLoss];
+  for (const Branch& branch : batch.branches) {
+    ++counts[branch.ends_thought() ? kEarlyEndLoss : kBranchLoss];
+  }
+  return counts;
+}
+
 LossAndMetrics Combine(const Batch& batch, const Terms& terms, const LossOptions& options) {
   const LossWeights& weights = options.weights;
-  auto loss = weights.final_move * MeanOf(terms.final_move.loss) +
-              weights.board * MeanOf(terms.board.loss) + weights.wl * MeanOf(terms.wl.loss) +
-              weights.d * MeanOf(terms.d.loss);
+  const auto mean = [&](size_t kind, const torch::Tensor& loss) {
+    const double count =
+        options.targets.empty() ? static_cast<double>(loss.numel()) : options.targets.at(kind);
+    return loss.sum() / (count + 1e-8);
+  };
+  const auto of = [](MoveKind kind) { return static_cast<size_t>(kind); };
+  auto loss = weights.final_move * mean(of(MoveKind::kFinal), terms.final_move.loss) +
+              weights.board * mean(kBoardLoss, terms.board.loss) +
+              weights.wl * mean(kWlLoss, terms.wl.loss) + weights.d * mean(kDLoss, terms.d.loss);
   if (options.phase == Phase::kFinetune) {
-    loss = loss + weights.thinking_move * MeanOf(terms.thinking_move.loss);
-    if (terms.instinct.loss.numel() > 0) {
-      loss = loss + weights.instinct * MeanOf(terms.instinct.loss);
-    }
-    if (terms.piece_moves.loss.numel() > 0) {
-      loss = loss + weights.piece_moves * MeanOf(terms.piece_moves.loss);
-    }
-    if (terms.threats.loss.numel() > 0) {
-      loss = loss + weights.threats * MeanOf(terms.threats.loss);
-    }
+    const auto add = [&](MoveKind kind, double weight, const torch::Tensor& part) {
+      if (part.numel() > 0) loss = loss + weight * mean(of(kind), part);
+    };
+    loss = loss + weights.thinking_move * mean(of(MoveKind::kThinking), terms.thinking_move.loss);
+    add(MoveKind::kInstinct, weights.instinct, terms.instinct.loss);
+    add(MoveKind::kPiece, weights.piece_moves, terms.piece_moves.loss);
+    add(MoveKind::kThreat, weights.threats, terms.threats.loss);
   }
   Scores scores;
   if (terms.branch_wl.loss.defined()) {
-    loss = loss + weights.branch_wl * MeanOf(terms.branch_wl.loss);
+    loss = loss + weights.branch_wl * mean(kBranchLoss, terms.branch_wl.loss);
     scores.branch_loss = Floats(terms.branch_wl.loss);
     scores.branch_error = Floats(terms.branch_wl.error);
   }
   if (terms.early_end.loss.defined()) {
-    loss = loss + weights.early_end * MeanOf(terms.early_end.loss);
+    loss = loss + weights.early_end * mean(kEarlyEndLoss, terms.early_end.loss);
     scores.early_end_loss = Floats(terms.early_end.loss);
     scores.early_end_hit = Flags(terms.early_end.hit);
   }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "learn/autocast.h"
+#include "learn/ranks.h"
 #include "learn/weights.h"
 #include "students/decoder/data/weights_file.h"
 
@@ -103,32 +104,50 @@ double DecoderTrainee::BatchesPerEpoch() const {
   double samples = 0;
   if (games_) samples = static_cast<double>(games_->size()) / (1 - ratio);
   if (searches_) samples = std::max(samples, static_cast<double>(searches_->size()) / ratio);
-  return samples / options_.data.stream.batch_size;
+  return samples / options_.data.stream.batch_size / learn::Ranks::Here().size();
 }
 
 void DecoderTrainee::StartAt(uint64_t position) {
   StreamOptions options = options_.data.stream;
   options.seed = options_.training.seed;
   options.epochs = options_.training.num_epochs;
+  options.rank = learn::Ranks::Here().rank();
+  options.ranks = learn::Ranks::Here().size();
   stream_.reset();  // Ends the old stream's threads first.
   stream_ = std::make_unique<BatchStream>(games_.get(), searches_.get(), options, position);
 }
 
-LossAndMetrics DecoderTrainee::Loss(const Batch& batch) {
-  if (device().is_cpu()) return PackedLoss(net_, batch, loss_);
+LossAndMetrics DecoderTrainee::Loss(const Batch& batch, const LossOptions& options) {
+  if (device().is_cpu()) return PackedLoss(net_, batch, options);
   const learn::Autocast autocast(device(), options_.training.use_amp);
-  return PlainLoss(net_, batch, loss_, options_.data.max_seq_len);
+  return PlainLoss(net_, batch, options, options_.data.max_seq_len);
 }
 
 std::optional<learn::BatchResult> DecoderTrainee::Next() {
   const std::optional<StreamBatch> next = stream_->Next();
   if (!next) return std::nullopt;
-  const LossAndMetrics found = Loss(next->batch);
-  learn::BatchResult result{.loss = found.loss,
-                            .means = MeansOf(found.metrics, options_.phase),
+  learn::BatchResult result{.loss = {},
+                            .means = {},
                             .units = static_cast<uint64_t>(next->batch.tokens()),
                             .position = next->position,
                             .epoch = static_cast<int64_t>(next->epoch)};
+  LossOptions loss = loss_;
+  learn::Ranks& ranks = learn::Ranks::Here();
+  if (ranks.size() > 1) {
+    loss.targets = CountTargets(next->batch);
+    ranks.Sum(loss.targets);
+  }
+  if (next->batch.sequences() > 0) {
+    LossAndMetrics found = Loss(next->batch, loss);
+    // Each rank has a part of what is counted once for a batch.
+    Metrics& metrics = found.metrics;
+    for (Mean* mean : {&metrics.total_loss, &metrics.batch_thinking_samples,
+                       &metrics.batch_normal_samples, &metrics.n_reordered_samples}) {
+      mean->count /= ranks.size();
+    }
+    result.loss = found.loss;
+    result.means = MeansOf(found.metrics, options_.phase);
+  }
   if (searches_) {
     result.latest = {{"variation_epoch", static_cast<double>(next->batch.variation_epoch)}};
   }
@@ -138,7 +157,8 @@ std::optional<learn::BatchResult> DecoderTrainee::Next() {
 learn::Means DecoderTrainee::Validate(const learn::KeepGoing& keep_going) {
   if (!val_games_ && !val_searches_) return {};
   StreamOptions options = options_.data.stream;
-  options.seed = 0;  // The same samples each time.
+  options.seed = 0;                                   // The same samples each time.
+  options.batch_size *= learn::Ranks::Here().size();  // Every rank validates on all of them.
   options.epochs = 1;
   if (!val_games_) options.variation_ratio = 1;
   if (!val_searches_) options.variation_ratio = 0;

@@ -35,7 +35,8 @@ class DecoderTrainee : public learn::Trainee {
 
  private:
   void OpenData();
-  LossAndMetrics Loss(const Batch& batch);
+  LossAndMetrics Loss(const Batch& batch) { return Loss(batch, loss_); }
+  LossAndMetrics Loss(const Batch& batch, const LossOptions& options);
   double BatchesPerEpoch() const;
 
   // Large products are our own. After a small one, OpenBLAS's threads would spin for milliseconds

@@ -119,7 +119,7 @@ void BatchStream::DrawAhead() {
       order_epoch_ = epoch;
     }
     const uint64_t begin = drawn_position_ % size;
-    const uint64_t end = std::min(size, begin + static_cast<uint64_t>(options_.batch_size));
+    const uint64_t end = std::min(size, begin + static_cast<uint64_t>(AllRows()));
     drawn_position_ += end - begin;
     draws_.push_back({epoch, end - begin, pool_->Submit([this, order = order_, begin, end, epoch] {
                         return LookAt(*order, begin, end, epoch);
@@ -161,7 +161,7 @@ BatchStream::Looked BatchStream::LookAt(const Permutation& order, uint64_t begin
 bool BatchStream::Gather() {
   while (true) {
     DrawAhead();
-    if (EpochHasMore() && waiting_.size() < static_cast<size_t>(options_.batch_size)) {
+    if (EpochHasMore() && waiting_.size() < AllRows()) {
       Draw draw = std::move(draws_.front());
       draws_.pop_front();
       const Looked looked = draw.looked.get();
@@ -186,13 +186,21 @@ bool BatchStream::Gather() {
 
 bool BatchStream::PlanBatch() {
   if (!Gather()) return false;
-  const size_t rows = std::min(waiting_.size(), static_cast<size_t>(options_.batch_size));
+  const size_t rows = std::min(waiting_.size(), AllRows());
   const auto behind = waiting_.begin() + static_cast<std::ptrdiff_t>(rows);
   std::vector<Drawn> drawn(waiting_.begin(), behind);
   waiting_.erase(waiting_.begin(), behind);
   // Candidates behind the last one that passed belong to the last batch.
   const bool last = waiting_.empty() && !EpochHasMore();
   const uint64_t end = last ? (epoch_ + 1) * samples_.candidates() : drawn.back().end;
+  if (options_.ranks > 1) {
+    std::vector<Drawn> own;
+    for (size_t i = static_cast<size_t>(options_.rank); i < drawn.size();
+         i += static_cast<size_t>(options_.ranks)) {
+      own.push_back(drawn[i]);
+    }
+    drawn = std::move(own);
+  }
   planned_.push_back({end, pool_->Submit([this, drawn = std::move(drawn), epoch = epoch_] {
                         return Make(drawn, epoch);
                       })});

@@ -93,6 +93,9 @@ struct StreamOptions {
   InputForm form = {};
   LabelOptions label = {};
   int threads = 1;
+  // R ranks of batch_size B share the positions that one of batch_size R B has.
+  int rank = 0;
+  int ranks = 1;
 };
 
 class BatchStream {
@@ -102,8 +105,8 @@ class BatchStream {
               uint64_t position = 0);
   ~BatchStream();
 
-  // Nothing at the end. The last batch of an epoch may be smaller. Throws Error, also when no
-  // position of an epoch can be used.
+  // Nothing at the end. The last batch of an epoch may be smaller, and empty on some ranks. Throws
+  // Error, also when no position of an epoch can be used.
   std::optional<Batch> Next();
   // Candidates drawn for the batches so far, those before the start included: where to resume.
   uint64_t position() const { return position_; }
@@ -139,6 +142,10 @@ class BatchStream {
   void DrawAhead();
   Looked LookAt(const Permutation& order, uint64_t begin, uint64_t end, uint64_t epoch) const;
   Batch Make(const std::vector<Drawn>& drawn, uint64_t epoch) const;
+  // Of a batch, on all ranks.
+  size_t AllRows() const {
+    return static_cast<size_t>(options_.batch_size) * static_cast<size_t>(options_.ranks);
+  }
   bool EpochHasMore() const { return !draws_.empty() && draws_.front().epoch == epoch_; }
 
   const Dataset& dataset_;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "learn/autocast.h"
+#include "learn/ranks.h"
 #include "learn/weights.h"
 #include "students/policy/net/loss.h"
 
@@ -34,7 +35,8 @@ PolicyTrainee::PolicyTrainee(const TrainOptions& options)
 
 learn::TraineeFacts PolicyTrainee::Facts() const {
   const uint64_t samples = samples_.train.size();
-  const auto batch = static_cast<uint64_t>(options_.data.batch_size);
+  const auto batch = static_cast<uint64_t>(options_.data.batch_size) *
+                     static_cast<uint64_t>(learn::Ranks::Here().size());
   learn::TraineeFacts facts;
   facts.headline = {"total_loss", "move_acc"};
   facts.batches_per_epoch = static_cast<double>((samples + batch - 1) / batch);
@@ -54,7 +56,10 @@ StreamOptions PolicyTrainee::TrainingStream() const {
 
 void PolicyTrainee::StartAt(uint64_t position) {
   stream_.reset();  // Ends the old stream's threads first.
-  stream_ = std::make_unique<BatchStream>(data_, samples_.train, TrainingStream(), position);
+  StreamOptions options = TrainingStream();
+  options.rank = learn::Ranks::Here().rank();
+  options.ranks = learn::Ranks::Here().size();
+  stream_ = std::make_unique<BatchStream>(data_, samples_.train, options, position);
 }
 
 PolicyTrainee::Scored PolicyTrainee::Score(Batch&& batch) {
@@ -75,8 +80,10 @@ std::optional<learn::BatchResult> PolicyTrainee::Next() {
   result.epoch = static_cast<int64_t>(batch->epoch);
   result.units = static_cast<uint64_t>(batch->rows);
   result.position = stream_->position();
+  const double share = learn::ShareOfRows(batch->rows);
+  if (batch->rows == 0) return result;
   const Scored scored = Score(std::move(*batch));
-  result.loss = scored.loss;
+  result.loss = scored.loss * share;
   result.means.Add("total_loss", scored.loss_sum, scored.rows);
   result.means.Add("move_acc", scored.first, scored.rows);
   result.means.Add("top5_acc", scored.five, scored.rows);

@@ -117,10 +117,12 @@ std::optional<Batch> BatchStream::Next() {
   Order(epoch);
   const uint64_t begin = position_ % rows_.size();
   const uint64_t end =
-      std::min<uint64_t>(rows_.size(), begin + static_cast<uint64_t>(options_.batch_size));
+      std::min<uint64_t>(rows_.size(), begin + static_cast<uint64_t>(options_.batch_size) *
+                                                   static_cast<uint64_t>(options_.ranks));
   Batch batch;
   batch.epoch = epoch;
-  for (uint64_t i = begin; i < end; ++i) {
+  for (uint64_t i = begin + static_cast<uint64_t>(options_.rank); i < end;
+       i += static_cast<uint64_t>(options_.ranks)) {
     StepRow row = pack_.Row(rows_[order_[i]]);
     row = Augmented(row, ViewOf(row, epoch, order_[i]));
     AppendTokens(BoardOf(row), batch.tokens);

@@ -60,6 +60,9 @@ struct StreamOptions {
   bool rotate = false;
   bool flip = false;
   bool canonical = false;  // All boards in their CanonicalView; rotate and flip have no effect.
+  // R ranks of batch_size B share the rows that one of batch_size R B has.
+  int rank = 0;
+  int ranks = 1;
 };
 
 class BatchStream {
@@ -68,7 +71,7 @@ class BatchStream {
   BatchStream(const Pack& pack, const std::vector<uint64_t>& rows, const StreamOptions& options,
               uint64_t position = 0);
 
-  // Nothing at the end. The last batch of an epoch may be smaller.
+  // Nothing at the end. The last batch of an epoch may be smaller, and empty on some ranks.
   std::optional<Batch> Next();
   // Rows returned, including those skipped.
   uint64_t position() const { return position_; }

@@ -19,10 +19,23 @@ Tensor CrossEntropy(const Tensor& logits, const Tensor& index) {
   return -logits.log_softmax(-1).gather(-1, index.unsqueeze(-1)).squeeze(-1);
 }
 
-// The mean of `values` where `where` is true, along the first axis; 0 where it never is.
-Tensor MeanWhere(const Tensor& values, const Tensor& where) {
+// The mean of `values` where `where` is true, along the first axis; 0 where it never is. With
+// `count`, the sum divided by it.
+Tensor MeanWhere(const Tensor& values, const Tensor& where, const Tensor& count = {}) {
   const Tensor weights = where.to(values.scalar_type());
-  return (values * weights).sum(0) / weights.sum(0).clamp_min(1);
+  const Tensor divisor = count.defined() ? count.to(values.options()) : weights.sum(0);
+  return (values * weights).sum(0) / divisor.clamp_min(1);
+}
+
+// The mean over the rows of all ranks.
+Tensor MeanOf(const Tensor& values, const TargetRows& rows) {
+  return rows.all ? values.sum() / rows.all->rows : values.mean();
+}
+
+// (4), or not there.
+Tensor LegalCounts(const TargetRows& rows) {
+  if (!rows.all) return {};
+  return torch::tensor(std::vector<double>(rows.all->legal.begin(), rows.all->legal.end()));
 }
 
 }  // namespace
@@ -53,16 +66,28 @@ TargetRows ToTensors(const Batch& batch, const TargetOptions& target, const Binn
   return rows;
 }
 
+RowCounts CountRows(const Batch& batch) {
+  RowCounts counts;
+  for (const Judged& judged : batch.judged) {
+    const auto legal = [&](int move) { return (judged.legal >> move & 1U) != 0; };
+    for (int move = 0; move < 4; ++move) counts.legal[static_cast<size_t>(move)] += legal(move);
+    counts.sound += legal(judged.move);
+    ++counts.rows;
+  }
+  return counts;
+}
+
 TargetRows TargetRows::To(torch::Device device) const {
   const auto move = [&](const Tensor& tensor) {
     return tensor.defined() ? tensor.to(device) : tensor;
   };
-  return {move(tokens), move(legal), move(moves), move(bins), move(soft)};
+  return {move(tokens), move(legal), move(moves), move(bins), move(soft), all};
 }
 
 Losses BinnedLoss(const Tensor& logits, const TargetRows& rows) {
   Losses losses;
-  losses.head_losses = MeanWhere(CrossEntropy(logits, rows.bins), rows.legal);  // (4)
+  losses.head_losses =
+      MeanWhere(CrossEntropy(logits, rows.bins), rows.legal, LegalCounts(rows));  // (4)
   losses.total = losses.head_losses.sum();
   return losses;
 }
@@ -72,7 +97,7 @@ Losses HardMoveLoss(const Tensor& logits, const TargetRows& rows, bool mask) {
   const Tensor sound = rows.legal.gather(1, rows.moves.unsqueeze(1)).squeeze(1);             // (B)
   const Tensor made = torch::one_hot(rows.moves, 4).to(torch::kBool);  // (B, 4)
   Losses losses;
-  losses.total = MeanWhere(each, sound);
+  losses.total = MeanWhere(each, sound, rows.all ? torch::tensor(rows.all->sound) : Tensor());
   losses.head_losses = MeanWhere(each.unsqueeze(1).expand({-1, 4}), made);  // (4)
   return losses;
 }
@@ -88,10 +113,10 @@ Losses TsadLoss(const Tensor& logits, const TargetRows& rows, const TargetOption
     const Tensor each = log_student.exp() * (log_student - log_teacher);
     losses.kl = each.masked_fill(rows.legal.logical_not(), 0).sum(1);
   }
-  losses.kd = losses.kl.mean();
+  losses.kd = MeanOf(losses.kl, rows);
   losses.total = losses.kd;
   if (options.tsad_aux_ce_weight > 0) {
-    losses.aux = CrossEntropy(logits, rows.moves).mean();
+    losses.aux = MeanOf(CrossEntropy(logits, rows.moves), rows);
     losses.total = losses.total + options.tsad_aux_ce_weight * losses.aux;
   }
   return losses;

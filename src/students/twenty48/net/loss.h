@@ -4,12 +4,21 @@
 
 #include <torch/torch.h>
 
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "students/twenty48/data/batches.h"
 #include "students/twenty48/data/targets.h"
 
 namespace kibitz::twenty48 {
+
+// What the means of the losses are over.
+struct RowCounts {
+  std::array<double, 4> legal = {};  // Rows where each move is legal.
+  double sound = 0;                  // Rows whose move is legal.
+  double rows = 0;
+};
 
 // A batch as tensors.
 struct TargetRows {
@@ -19,8 +28,12 @@ struct TargetRows {
   torch::Tensor bins;    // (B, 4) int64; of binned_ev only.
   torch::Tensor soft;    // (B, 4) float; of tsad_soft only.
 
+  // Of several ranks: counts of all. Then the losses of all ranks sum to that of all rows.
+  std::optional<RowCounts> all = {};
+
   TargetRows To(torch::Device device) const;
 };
+RowCounts CountRows(const Batch& batch);
 TargetRows ToTensors(const Batch& batch, const TargetOptions& target, const Binner& binner);
 
 struct Losses {

@@ -1,7 +1,11 @@
 #include "students/twenty48/net/trainee.h"
 
+#include <algorithm>
+#include <array>
+
 #include "io/weights/model_file.h"
 #include "learn/autocast.h"
+#include "learn/ranks.h"
 #include "learn/weights.h"
 
 namespace kibitz::twenty48 {
@@ -40,7 +44,8 @@ torch::nn::Module& Twenty48Trainee::module() {
 
 learn::TraineeFacts Twenty48Trainee::Facts() const {
   const uint64_t samples = rows_.train.size();
-  const auto batch = static_cast<uint64_t>(options_.dataset.batch_size);
+  const auto batch = static_cast<uint64_t>(options_.dataset.batch_size) *
+                     static_cast<uint64_t>(learn::Ranks::Here().size());
   learn::TraineeFacts facts;
   facts.headline = {"total_loss", "move_acc"};
   facts.batches_per_epoch = static_cast<double>((samples + batch - 1) / batch);
@@ -52,13 +57,16 @@ learn::TraineeFacts Twenty48Trainee::Facts() const {
 }
 
 void Twenty48Trainee::StartAt(uint64_t position) {
+  const learn::Ranks& ranks = learn::Ranks::Here();
   stream_ = std::make_unique<BatchStream>(pack_, rows_.train,
                                           StreamOptions{.seed = options_.training.seed,
                                                         .batch_size = options_.dataset.batch_size,
                                                         .epochs = options_.training.num_epochs,
                                                         .rotate = options_.dataset.rotate,
                                                         .flip = options_.dataset.flip,
-                                                        .canonical = options_.model.canonical_view},
+                                                        .canonical = options_.model.canonical_view,
+                                                        .rank = ranks.rank(),
+                                                        .ranks = ranks.size()},
                                           position);
 }
 
@@ -67,17 +75,21 @@ Tensor Twenty48Trainee::Logits(const Tensor& tokens) {
   return net_->forward(tokens, device().is_cpu() ? Form::kFused : Form::kPlain);
 }
 
-Tensor Twenty48Trainee::Score(const Batch& batch, learn::Means& means) {
-  const TargetRows rows = ToTensors(batch, options_.target, binner_).To(device());
+Tensor Twenty48Trainee::Score(const Batch& batch, learn::Means& means,
+                              const std::optional<RowCounts>& all) {
+  TargetRows rows = ToTensors(batch, options_.target, binner_).To(device());
+  rows.all = all;
   const learn::Autocast autocast(device(), options_.training.use_amp);
   const Tensor logits = Logits(rows.tokens);  // (B, 4, N) or (B, 4)
   const Losses losses = LossOf(logits, rows, options_.target);
   const auto count = static_cast<double>(batch.rows());
-  means.Add("total_loss", count * losses.total.item<double>(), count);
+  // Losses sum over the ranks to that of all rows, so that their mean counts all rows each time.
+  const double scale = all ? all->rows : count;
+  means.Add("total_loss", scale * losses.total.item<double>(), count);
   if (options_.target.mode == TargetMode::kTsadSoft) {
-    means.Add("kd_loss", count * losses.kd.item<double>(), count);
+    means.Add("kd_loss", scale * losses.kd.item<double>(), count);
     const double aux = losses.aux.defined() ? losses.aux.item<double>() : 0;
-    means.Add("aux_ce_loss", count * aux, count);
+    means.Add("aux_ce_loss", scale * aux, count);
   }
   means.Add("move_acc", Played(logits, rows.legal).eq(rows.moves).sum().item<double>(), count);
   return losses.total;
@@ -87,7 +99,17 @@ std::optional<learn::BatchResult> Twenty48Trainee::Next() {
   const std::optional<Batch> batch = stream_->Next();
   if (!batch) return std::nullopt;
   learn::BatchResult result;
-  result.loss = Score(*batch, result.means);
+  std::optional<RowCounts> all;
+  if (learn::Ranks::Here().size() > 1) {
+    all = CountRows(*batch);
+    std::array<double, 6> counts = {all->legal[0], all->legal[1], all->legal[2],
+                                    all->legal[3], all->sound,    all->rows};
+    learn::Ranks::Here().Sum(counts);
+    std::copy_n(counts.begin(), 4, all->legal.begin());
+    all->sound = counts[4];
+    all->rows = counts[5];
+  }
+  if (batch->rows() > 0) result.loss = Score(*batch, result.means, all);
   result.units = static_cast<uint64_t>(batch->rows());
   result.position = stream_->position();
   result.epoch = static_cast<int64_t>(batch->epoch);

@@ -35,8 +35,9 @@ class Twenty48Trainee : public learn::Trainee {
  private:
   void InitNet();
   torch::Tensor Logits(const torch::Tensor& tokens);
-  // The loss; its metrics are added to `means`.
-  torch::Tensor Score(const Batch& batch, learn::Means& means);
+  // The loss; its metrics are added to `means`. `all`: TargetRows::all.
+  torch::Tensor Score(const Batch& batch, learn::Means& means,
+                      const std::optional<RowCounts>& all = {});
 
   TrainOptions options_;
   Binner binner_;
