@@ -39,7 +39,7 @@ std::vector<std::vector<std::string>> Rows(const SeriesResult& result) {
     rows.push_back({name, std::to_string(counts.wins), std::to_string(counts.losses),
                     std::to_string(counts.draws), fmt::format("{:.1f}%", 100 * WinRate(counts))});
   };
-  for (size_t player : {0, 1}) {
+  for (size_t player : {size_t{0}, size_t{1}}) {
     const GameCounts& first = result.tally.games();
     add(result.names[player], player == 0 ? first : Reversed(first));
     add(result.names[player] + ", White", Of(result.tally, player, Color::kWhite));
@@ -77,7 +77,7 @@ Json SeriesResult::ToJson() const {
   json.update(tally.ToJson());
   json["win_rate"] = WinRate(tally.games());
   Json& by_player = json["by_player"] = Json::array();
-  for (size_t player : {0, 1}) {
+  for (size_t player : {size_t{0}, size_t{1}}) {
     Json item = {{"name", names[player]}};
     item.update(CountsJson(player == 0 ? tally.games() : Reversed(tally.games())));
     item["white"] = CountsJson(Of(tally, player, Color::kWhite));
@@ -112,7 +112,7 @@ std::string SeriesResult::Text() const {
 Page SeriesResult::ToPage() const {
   Page page(fmt::format("{} against {}: every opening twice", names[0], names[1]));
   std::vector<ShareBar> bars;
-  for (size_t player : {0, 1}) {
+  for (size_t player : {size_t{0}, size_t{1}}) {
     for (Color color : {Color::kWhite, Color::kBlack}) {
       const GameCounts counts = Of(tally, player, color);
       bars.push_back(

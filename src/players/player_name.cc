@@ -126,6 +126,14 @@ std::string ToText(const PlayerName& name) {
     text += separator + Encoded(key, "&=?") + "=" + Encoded(value, "&?");
     separator = '&';
   }
+  // What reading would trim, or take for a kind.
+  const auto escape = [&text](size_t at) {
+    text.replace(at, 1, fmt::format("%{:02x}", static_cast<unsigned char>(text[at])));
+  };
+  const auto is_blank = [](char c) { return Trim(std::string_view(&c, 1)).empty(); };
+  if (!text.empty() && is_blank(text.back())) escape(text.size() - 1);
+  if (!text.empty() && is_blank(text.front())) escape(0);
+  if (name.kind.empty() && IsKind(name.path)) escape(0);
   return text;
 }
 

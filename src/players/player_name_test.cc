@@ -24,6 +24,8 @@ TEST(PlayerNameTest, ReadsEveryForm) {
       {"engine:/opt/a%3fb?option=Skill%20Level=5",
        {.kind = "engine", .path = "/opt/a?b", .options = {{"option", "Skill Level=5"}}}},
       {"/abs:olute/file.pt", {.path = "/abs:olute/file.pt"}},
+      {"%20a%20?x=y%20", {.path = " a ", .options = {{"x", "y "}}}},
+      {"%72andom", {.path = "random"}},
   };
   for (const auto& item : cases) {
     const auto name = ParsePlayerName(item.text);
