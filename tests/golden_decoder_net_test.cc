@@ -40,7 +40,8 @@ DecoderNet Tiny() {
   Fields fields = FieldsOf(config);
   nlohmann::ordered_json tree;
   for (const std::string& name : fields.Names()) {
-    if (name == "mean_values" || name == "square_policy") continue;  // Ours, not the reference's.
+    // Ours, not the reference's.
+    if (name == "mean_values" || name == "square_policy" || name == "board_places") continue;
     const io::Value& value = root.Get("config.model." + name);
     tree[name] = value.Is(io::Value::Kind::kInt) ? json(value.AsInt()) : json(value.AsDouble());
   }

@@ -218,7 +218,8 @@ TEST_F(OnnxTest, DecodersAnswerAlikeByInstinct) {
                                .d_ff = 96,
                                .value_hidden_size = 16,
                                .num_fourier_freq = 8,
-                               .square_policy = true};
+                               .square_policy = true,
+                               .board_places = true};
   files.emplace_back("squares", io::ModelFile{.weights = decoder::RandomWeights(config, 3),
                                               .config = {{"model", FieldsOf(config).ToTree()}},
                                               .place = "random weights"});

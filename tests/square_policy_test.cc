@@ -1,4 +1,5 @@
-// The policy that reads squares, at play beside training: the same probabilities.
+// A policy that reads squares and squares that know their place, at play beside training: the same
+// probabilities.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -22,7 +23,8 @@ const NetConfig kConfig = {.embed_dim = 48,
                            .n_buckets = 20,
                            .value_hidden_size = 24,
                            .num_fourier_freq = 8,
-                           .square_policy = true};
+                           .square_policy = true,
+                           .board_places = true};
 
 // A thought as a training sample that asks for the moves it has.
 Sequence SampleOf(const Thought& thought) {

@@ -22,6 +22,10 @@ struct NetConfig {
   // policy heads' weights are applied to the squares' hidden states too.
   bool square_policy = false;
 
+  // A board's tokens have an embedding of their place in it added, so that a square knows where it
+  // is. place_embedding.weight: (68, D).
+  bool board_places = false;
+
   // Fixed by the vocabulary; tests use other sizes.
   int vocab_size = kVocabularySize;
   int board_vocab_size = kBoardVocabularySize;

@@ -22,6 +22,19 @@ BoardTokens BoardTokensOf(const chess::Board& board);
 // The same, into a buffer.
 void WriteBoardTokens(const chess::Board& board, std::span<TokenId, kBoardTokens> out);
 
+// Tells the place of each token of a sequence in its board, 0 to 67; -1 outside of boards.
+class BoardPlace {
+ public:
+  int Next(TokenId token) {
+    const bool inside = place_ >= 0 && place_ + 1 < kBoardTokens;
+    place_ = token == kStartPos ? 0 : inside ? place_ + 1 : -1;
+    return place_;
+  }
+
+ private:
+  int place_ = -1;
+};
+
 // The position of 68 tokens, or why they are not one: a token out of place, a missing king,
 // castling rights without king and rook at home, the side to move giving check.
 Result<chess::Board> BoardOf(std::span<const TokenId> tokens);

@@ -21,7 +21,7 @@ struct Axes {
 };
 
 Axes AxesOf(std::string_view name) {
-  if (name == "tok_embedding.weight") return {.writes_last = true};
+  if (name.ends_with("_embedding.weight")) return {.writes_last = true};
   if (name.ends_with(".scale")) return {.writes_first = true};
   if (name.starts_with("fourier_encoder.proj.")) return {.writes_first = true};
   if (name.starts_with("layers.")) return {.writes_first = true, .reads_last = true};

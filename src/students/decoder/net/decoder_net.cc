@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "learn/buckets.h"
+#include "students/decoder/data/tokens.h"
 
 namespace kibitz::decoder {
 namespace {
@@ -16,6 +17,19 @@ torch::Tensor BiasOf(const torch::Tensor& seen) {
 torch::Tensor CausallySeen(int64_t length, torch::Device device) {
   const auto options = torch::TensorOptions().dtype(torch::kBool).device(device);
   return torch::ones({1, length, length}, options).tril();  // (1, S, S)
+}
+
+// The place of each token in its board, -1 outside of boards. ids: (B, S).
+torch::Tensor PlacesOf(const torch::Tensor& ids) {
+  const auto rows = ids.to(torch::kCPU, torch::kInt64).contiguous();
+  auto places = torch::empty_like(rows);
+  const auto* from = rows.data_ptr<int64_t>();
+  auto* to = places.data_ptr<int64_t>();
+  for (int64_t row = 0; row < rows.size(0); ++row) {
+    BoardPlace place;
+    for (int64_t i = 0; i < rows.size(1); ++i) *to++ = place.Next(static_cast<TokenId>(*from++));
+  }
+  return places;
 }
 
 }  // namespace
@@ -43,6 +57,10 @@ DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
                                       learn::GaussianBuckets(config.n_buckets, config.wl_sigma));
   d_bucket_centers = register_buffer("d_bucket_centers", learn::UniformBuckets(config.n_buckets));
   tok_embedding = register_module("tok_embedding", torch::nn::Embedding(config.vocab_size, width));
+  if (config.board_places) {
+    place_embedding =
+        register_module("place_embedding", torch::nn::Embedding(int64_t{kBoardTokens}, width));
+  }
   layers = register_module("layers", torch::nn::ModuleList());
   for (int i = 0; i < config.num_layers; ++i) {
     layers->push_back(learn::TransformerLayer(width, config.num_heads, config.d_ff));
@@ -61,6 +79,11 @@ DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
 
 torch::Tensor DecoderNetImpl::Embed(const torch::Tensor& ids, const ValueInputs& values) {
   auto embedded = tok_embedding(ids);  // (B, S, D)
+  if (config.board_places) {
+    const auto places = PlacesOf(ids).to(ids.device());       // (B, S)
+    const auto added = place_embedding(places.clamp_min(0));  // (B, S, D)
+    embedded = embedded + added * (places >= 0).unsqueeze(-1).to(added.dtype());
+  }
   const auto& wl = values.wl_positions;
   const auto& d = values.d_positions;
   // Mixed precision projects in another type than the embedding has.

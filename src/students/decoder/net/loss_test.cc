@@ -122,6 +122,7 @@ TEST(LossTest, PackedIsPlainWithRichTargets) {
       NetConfig config = SmallConfig(layers);
       config.mean_values = mean_values;
       config.square_policy = mean_values;
+      config.board_places = mean_values;
       DecoderNet net(config);
       InitNet(net, 1);
       const Batch batch = RichBatch(6, static_cast<uint64_t>(layers));

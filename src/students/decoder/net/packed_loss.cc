@@ -13,6 +13,7 @@
 #include "learn/fused.h"
 #include "learn/packed_attention.h"
 #include "learn/recompute.h"
+#include "students/decoder/data/tokens.h"
 #include "students/decoder/net/terms.h"
 
 namespace kibitz::decoder {
@@ -266,6 +267,23 @@ Tensor Affine(ValueHead& head, const Tensor& x) {
   return learn::Project(hidden, {last->weight})[0] + last->bias;
 }
 
+// Adds the embeddings of the tokens' places in their boards. embedded: (T + N, D).
+Tensor AddPlaces(DecoderNet& net, const Batch& batch, const Tensor& embedded) {
+  std::vector<int64_t> rows;
+  std::vector<int64_t> places;
+  for (int32_t s = 0; s < batch.sequences(); ++s) {
+    BoardPlace place;
+    for (int32_t i = batch.starts[static_cast<size_t>(s)];
+         i < batch.starts[static_cast<size_t>(s) + 1]; ++i) {
+      const int at = place.Next(static_cast<TokenId>(batch.ids[static_cast<size_t>(i)]));
+      if (at < 0) continue;
+      rows.push_back(i);
+      places.push_back(at);
+    }
+  }
+  return embedded.index_add(0, Indices(rows), net->place_embedding(Indices(places)));
+}
+
 // Embeddings of all tokens, the values' ones replaced, and of the branches: (T + N, D).
 Tensor Embed(DecoderNet& net, const Batch& batch, const ShownValues& shown) {
   std::vector<int32_t> tokens = batch.ids;
@@ -280,7 +298,8 @@ Tensor Embed(DecoderNet& net, const Batch& batch, const ShownValues& shown) {
   auto& encoder = net->fourier_encoder;
   const auto features = encoder->Features(values);       // (2 values, 2 frequencies)
   const auto encoded = Affine(encoder->proj, features);  // (2 values, D)
-  return net->tok_embedding(ids).index_copy(0, Indices(rows), encoded);
+  const auto embedded = net->tok_embedding(ids).index_copy(0, Indices(rows), encoded);
+  return net->config.board_places ? AddPlaces(net, batch, embedded) : embedded;
 }
 
 // How the rows of a layer are laid out.

@@ -56,6 +56,7 @@ DecoderTrainee::DecoderTrainee(const TrainOptions& options)
     InitNet(net_, options.training.seed);
     const torch::NoGradGuard no_grad;
     net_->tok_embedding->weight.mul_(options.embedding_std);
+    if (options.model.board_places) net_->place_embedding->weight.mul_(options.embedding_std);
   } else {
     const std::string& path = options.pretrain_checkpoint;
     const WeightsFile file = ReadWeightsFile(path, options.model.num_heads);

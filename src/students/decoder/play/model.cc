@@ -96,6 +96,9 @@ void Model::LoadEmbeddings(const io::StateDict& weights) {
   const int64_t buckets = config_.n_buckets;
   const int64_t count = config_.num_fourier_freq;
   embeddings_ = weights.Floats("tok_embedding.weight", {config_.vocab_size, width});
+  if (config_.board_places) {
+    places_ = weights.Floats("place_embedding.weight", {kBoardTokens, width});
+  }
   wl_centers_ = weights.Floats("wl_bucket_centers", {buckets});
   d_centers_ = weights.Floats("d_bucket_centers", {buckets});
   const auto frequencies = weights.Floats("fourier_encoder.frequencies", {1, count});
@@ -117,8 +120,9 @@ void Model::LoadEmbeddings(const io::StateDict& weights) {
 
 size_t Model::memory_bytes() const {
   size_t bytes = layers_.memory_bytes();
-  bytes +=
-      (embeddings_.size() + policy_weight_.size() + thinking_policy_weight_.size()) * sizeof(float);
+  bytes += (embeddings_.size() + places_.size() + policy_weight_.size() +
+            thinking_policy_weight_.size()) *
+           sizeof(float);
   for (const Linear* head : {&board_head_, &policy_head_, &thinking_policy_head_, &wl_head_.first,
                              &wl_head_.second, &d_head_.first, &d_head_.second}) {
     bytes += head->memory_bytes();
@@ -164,6 +168,10 @@ const float* Model::Read(std::span<const Reading> readings, const std::stop_toke
   for (const Reading& reading : readings) {
     for (Input input : reading.inputs) {
       std::copy_n(embeddings_.data() + input.row() * width, width, x);
+      if (!places_.empty() && input.place() >= 0) {
+        const float* place = places_.data() + input.place() * width;
+        for (int64_t i = 0; i < width; ++i) x[i] += place[i];
+      }
       x += width;
     }
   }
@@ -339,6 +347,7 @@ io::StateDict RandomWeights(const NetConfig& config, uint64_t seed) {
   drawing.Add("wl_bucket_centers", {buckets}, [=](Rng&, size_t i) { return 2 * centre(i) - 1; });
   drawing.Add("d_bucket_centers", {buckets}, [=](Rng&, size_t i) { return centre(i); });
   drawing.AddNormal("tok_embedding.weight", {config.vocab_size, width});
+  if (config.board_places) drawing.AddNormal("place_embedding.weight", {kBoardTokens, width});
   for (int i = 0; i < config.num_layers; ++i) {
     const std::string layer = fmt::format("layers.{}.", i);
     for (const char* name : {"q_proj", "k_proj", "v_proj", "output_proj"}) {

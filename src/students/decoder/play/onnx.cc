@@ -30,6 +30,12 @@ class BoardExport {
                               weights_.Floats("tok_embedding.weight", {config_.vocab_size, d}),
                               {config_.vocab_size, d}),
                    "tokens"});
+    if (config_.board_places) {
+      const std::string places = graph_.Add(
+          "place_embedding.weight", weights_.Floats("place_embedding.weight", {kBoardTokens, d}),
+          {kBoardTokens, d});
+      x = graph_.Node("Add", {x, places});
+    }
     for (int i = 0; i < config_.num_layers; ++i) {
       const std::string layer = fmt::format("layers.{}.", i);
       x = graph_.Node("Add", {x, Attention(Norm(x, layer + "sa_norm"), layer + "attn.")});

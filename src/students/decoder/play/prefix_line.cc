@@ -16,8 +16,8 @@ void PrefixLine::Push(Input input) {
 
 void PrefixLine::PushBoard(std::span<const TokenId> tokens) {
   const int end = size() + static_cast<int>(tokens.size());
-  for (TokenId token : tokens) {
-    inputs_.push_back(Input::Of(token));
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    inputs_.push_back(Input::At(static_cast<int>(i), tokens[i]));
     block_ends_.push_back(end);
   }
 }

@@ -30,7 +30,9 @@ ThoughtProcess::ThoughtProcess(Model& model, const chess::Board& root, const Thi
       position_(root),
       last_board_(BoardTokensOf(root)) {
   thought_.root = root;
-  for (TokenId token : last_board_) Push(token, Input::Of(token), next_board_);
+  for (size_t i = 0; i < last_board_.size(); ++i) {
+    Push(last_board_[i], Input::At(static_cast<int>(i), last_board_[i]), next_board_);
+  }
   ++next_board_;
   prefix_.PushBoard(last_board_);
   if (!full()) PushAlone(kStartThink);
@@ -64,8 +66,9 @@ Reading ThoughtProcess::CausalReading(std::span<const TokenId> drafted) {
                      .inputs = {inputs_.begin() + causal_read_, inputs_.end()}};
   int last = static_cast<int>(reading.inputs.size()) - 1;
   reading.wanted.push_back(last);
+  int place = board_size_;
   for (TokenId token : drafted) {
-    reading.inputs.push_back(Input::Of(token));
+    reading.inputs.push_back(Input::At(place++, token));
     reading.wanted.push_back(++last);
   }
   causal_read_ = size();
@@ -291,7 +294,7 @@ TokenId ThoughtProcess::ChooseStructure(std::span<const float> board_logits) con
 }
 
 void ThoughtProcess::WriteBoardToken(TokenId token) {
-  Push(token, Input::Of(token), next_board_);
+  Push(token, Input::At(board_size_, token), next_board_);
   node().board.push_back(token);
   ++board_size_;
 }
