@@ -232,7 +232,8 @@ TEST_F(OnnxTest, DecodersAnswerAlikeByInstinct) {
       decoder::Reading reading = {
           .cache = cache.get(), .block = true, .wanted = decoder::BoardWanted(weights.config)};
       for (const decoder::TokenId token : decoder::BoardTokensOf(board)) {
-        reading.inputs.push_back(decoder::Input::Of(token));
+        const auto place = static_cast<int>(reading.inputs.size());
+        reading.inputs.push_back(decoder::Input::At(place, token));
       }
       std::vector<float> some;
       model.BoardPolicy(model.Read({&reading, 1}), 1, some);
