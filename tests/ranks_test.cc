@@ -92,22 +92,27 @@ class RanksTest : public ::testing::Test {
     }
   }
 
+  // A training command in this folder, with what all of them share.
+  Words Train(const Words& command, const std::string& run, int batch,
+              std::string_view more) const {
+    Words words = Joined(Joined({kProgram}, command),
+                         {"--run-name", run, "--batch-size", std::to_string(batch),
+                          "--checkpoint-dir", folder_.path(), "--threads", "1",
+                          "--log-every-n-steps", "3", "--keep-checkpoints", "0", "--json"});
+    for (std::string_view word : SplitWords(more)) words.emplace_back(word);
+    return words;
+  }
   Words Decoder(const std::string& run, int batch, int steps = 12) const {
     const std::string data = testing::SourcePath("examples/decoder/");
-    Words words = {kProgram, "decoder", "finetune"};
-    for (std::string_view word : SplitWords(
-             "--embed-dim 32 --num-heads 2 --num-layers 2 --d-ff 48 --n-buckets 20 "
-             "--value-hidden-size 16 --num-fourier-freq 8 --model.max-seq-len 512 "
-             "--data.max-seq-len 512 --val-batches 2 --variation-ratio 0.5 --num-epochs 0 "
-             "--threads 1 --log-every-n-steps 3 --save-every-n-steps 4 "
-             "--gradient-accumulation-steps 2 --learning-rate 1e-3 --keep-checkpoints 0 --json")) {
-      words.emplace_back(word);
-    }
-    return Joined(
-        words, {"--pretrain-parquet-dir", data + "games.parquet", "--variation-parquet-dir",
-                data + "searches.parquet", "--val-variation-parquet-dir", data + "searches.parquet",
-                "--batch-size", std::to_string(batch), "--checkpoint-dir", folder_.path(),
-                "--run-name", run, "--max-steps", std::to_string(steps)});
+    return Train(
+        {"decoder", "finetune", "--pretrain-parquet-dir", data + "games.parquet",
+         "--variation-parquet-dir", data + "searches.parquet", "--val-variation-parquet-dir",
+         data + "searches.parquet", "--max-steps", std::to_string(steps)},
+        run, batch,
+        "--embed-dim 32 --num-heads 2 --num-layers 2 --d-ff 48 --n-buckets 20 "
+        "--value-hidden-size 16 --num-fourier-freq 8 --model.max-seq-len 512 "
+        "--data.max-seq-len 512 --val-batches 2 --variation-ratio 0.5 --num-epochs 0 "
+        "--save-every-n-steps 4 --gradient-accumulation-steps 2 --learning-rate 1e-3");
   }
 
   testing::TempFolder folder_;
@@ -135,24 +140,8 @@ TEST_F(RanksTest, PolicyIsThatOfOneRank) {
                                         "--val-share", "0.1", "--rows", "150", "--quiet"});
   ASSERT_EQ(made.code, 0) << made.err;
   const auto train = [&](const std::string& run, int batch) {
-    Words words = {kProgram,
-                   "policy",
-                   "train",
-                   "--data-dir",
-                   data,
-                   "--checkpoint-dir",
-                   folder_.path(),
-                   "--run-name",
-                   run,
-                   "--batch-size",
-                   std::to_string(batch)};
-    for (std::string_view word :
-         SplitWords("--num-epochs 2 --threads 1 --num-layers 2 --hidden-channels 8 "
-                    "--log-every-n-steps 3 --save-every-n-steps 5 "
-                    "--keep-checkpoints 0 --json --quiet")) {
-      words.emplace_back(word);
-    }
-    return words;
+    return Train({"policy", "train", "--data-dir", data}, run, batch,
+                 "--num-epochs 2 --num-layers 2 --hidden-channels 8 --save-every-n-steps 5");
   };
   const Ran one = Run(1, train("one", 24));
   ASSERT_EQ(one.code, 0) << one.err;
@@ -170,23 +159,8 @@ TEST_F(RanksTest, Twenty48IsThatOfOneRank) {
             0);
   ASSERT_EQ(testing::RunCommand({kProgram, "2048", "pack", raws, "--out", pack}).code, 0);
   const auto train = [&](const std::string& run, int batch) {
-    Words words = {kProgram,
-                   "2048",
-                   "train",
-                   "--dataset-dir",
-                   pack,
-                   "--checkpoint-dir",
-                   folder_.path(),
-                   "--run-name",
-                   run,
-                   "--batch-size",
-                   std::to_string(batch)};
-    for (std::string_view word :
-         SplitWords("--num-epochs 1 --threads 1 --log-every-n-steps 3 --save-every-n-steps 50 "
-                    "--keep-checkpoints 0 --val-run-pct 0 --json --quiet")) {
-      words.emplace_back(word);
-    }
-    return words;
+    return Train({"2048", "train", "--dataset-dir", pack}, run, batch,
+                 "--num-epochs 1 --save-every-n-steps 50 --val-run-pct 0");
   };
   const Ran one = Run(1, train("one", 62));
   ASSERT_EQ(one.code, 0) << one.err;

@@ -1,6 +1,7 @@
 #include "io/weights/onnx_graph.h"
 
 #include <fmt/format.h>
+#include <cmath>
 
 #include <bit>
 #include <cstring>
@@ -180,6 +181,16 @@ std::string OnnxGraph::RmsNorm(const std::string& x, const std::string& scale, f
       Node("ReduceMean", {Node("Mul", {x, x})}, {{"axes", axes}, {"keepdims", int64_t{1}}});
   const std::string root = Node("Sqrt", {Node("Add", {mean, AddNumber(epsilon)})});
   return Node("Mul", {Node("Div", {x, root}), scale});
+}
+
+std::string OnnxGraph::Attention(const std::string& q, const std::string& k, const std::string& v,
+                                 const AttentionShape& shape) {
+  const std::string turned = Node("Transpose", {k}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+  const float scale = 1 / std::sqrt(static_cast<float>(shape.head_width));
+  const std::string scores = Node("Mul", {Node("MatMul", {q, turned}), AddNumber(scale)});
+  const std::string mixed = Node("MatMul", {Node("Softmax", {scores}, {{"axis", int64_t{-1}}}), v});
+  return Reshape(Node("Transpose", {mixed}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}}),
+                 {-1, shape.rows, shape.heads * shape.head_width});
 }
 
 std::string OnnxGraph::Reshape(const std::string& x, const std::vector<int64_t>& shape) {

@@ -53,6 +53,15 @@ class OnnxGraph {
                       const std::vector<int64_t>& axes);
   // x sigmoid(x)
   std::string Silu(const std::string& x) { return Node("Mul", {x, Node("Sigmoid", {x})}); }
+  // softmax(q k^T / sqrt(width of a head)) v, the heads side by side again: (batch, heads, rows,
+  // head_width) each -> (batch, rows, heads * head_width).
+  struct AttentionShape {
+    int64_t rows = 0;
+    int64_t heads = 0;
+    int64_t head_width = 0;
+  };
+  std::string Attention(const std::string& q, const std::string& k, const std::string& v,
+                        const AttentionShape& shape);
   std::string Reshape(const std::string& x, const std::vector<int64_t>& shape);
 
   // Throws Error, also for over 2 GB, which the format cannot hold.

@@ -97,16 +97,9 @@ class BoardExport {
     const std::string q = Rotated(ByHead(Matrix(x, name + "q_proj", d, d)));
     const std::string k = Rotated(ByHead(Matrix(x, name + "k_proj", d, d)));
     const std::string v = ByHead(Matrix(x, name + "v_proj", d, d));
-    const float scale = 1 / std::sqrt(static_cast<float>(d / config_.num_heads));
-    const std::string turned =
-        graph_.Node("Transpose", {k}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
-    const std::string scores =
-        graph_.Node("Mul", {graph_.Node("MatMul", {q, turned}), graph_.AddNumber(scale)});
-    const std::string mixed =
-        graph_.Node("MatMul", {graph_.Node("Softmax", {scores}, {{"axis", int64_t{-1}}}), v});
-    const std::string joined = graph_.Reshape(
-        graph_.Node("Transpose", {mixed}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}}),
-        {-1, kBoardTokens, d});
+    const int64_t heads = config_.num_heads;
+    const std::string joined =
+        graph_.Attention(q, k, v, {.rows = kBoardTokens, .heads = heads, .head_width = d / heads});
     return Matrix(joined, name + "output_proj", d, d);
   }
   std::string Mlp(const std::string& x, const std::string& name) {

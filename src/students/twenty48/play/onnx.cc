@@ -73,16 +73,10 @@ class EncoderExport {
         Repeated(ByHead(Matrix(x, name + "wk", kv, d), config_.kv_heads()), name + "k_");
     const std::string v =
         Repeated(ByHead(Matrix(x, name + "wv", kv, d), config_.kv_heads()), name + "v_");
-    const std::string turned =
-        graph_.Node("Transpose", {k}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
-    const float scale = 1 / std::sqrt(static_cast<float>(config_.head_width()));
-    const std::string scores =
-        graph_.Node("Mul", {graph_.Node("MatMul", {q, turned}), graph_.AddNumber(scale)});
-    const std::string mixed =
-        graph_.Node("MatMul", {graph_.Node("Softmax", {scores}, {{"axis", int64_t{-1}}}), v});
-    const std::string joined = graph_.Reshape(
-        graph_.Node("Transpose", {mixed}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}}),
-        {-1, kBoardCells, d});
+    const std::string joined = graph_.Attention(q, k, v,
+                                                {.rows = kBoardCells,
+                                                 .heads = config_.num_attention_heads,
+                                                 .head_width = config_.head_width()});
     return Matrix(joined, name + "wo", d, d);
   }
   std::string Mlp(const std::string& x, const std::string& name) {
