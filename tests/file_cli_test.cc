@@ -71,7 +71,7 @@ TEST_F(FileCliTest, ChecksDownloads) {
     EXPECT_EQ(whole["whole"], true) << name;
     EXPECT_THAT(whole["what"].get<std::string>(), HasSubstr(what)) << name;
     EXPECT_FALSE(whole["uses"].empty()) << name;
-    if (name.ends_with(".csv") || name.ends_with(".epd") || name.ends_with(".pgn")) continue;
+    if (name.ends_with(".epd")) continue;  // A list of positions has no end to look for.
     const std::string bytes = testing::ReadWhole(testing::SourcePath(name));
     const std::string cut = folder_.File(fs::path(name).filename());
     WriteFileAtomically(cut, bytes.substr(0, bytes.size() * 2 / 3));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -97,7 +98,7 @@ TEST(Lc0TrainingTest, RecordedGamesComeOutExactly) {
   EXPECT_GT(castlings, 0);
 }
 
-// As lc0 writes format 3: the board from the side to move, turned by the flags in this order.
+// As lc0 writes formats 3 to 5: the board from the side to move, turned by the flags in this order.
 int Turned(int square, int flags) {
   int file = square % 8;
   int rank = square / 8;
@@ -107,11 +108,11 @@ int Turned(int square, int flags) {
   return rank * 8 + file;
 }
 
-io::Lc0Row CanonicalRow(const Board& board, Move played, int flags) {
+io::Lc0Row CanonicalRow(const Board& board, Move played, int flags, uint32_t input_format = 3) {
   io::Lc0Row row;
   std::memset(&row, 0, sizeof(row));
   row.version = 6;
-  row.input_format = 3;
+  row.input_format = input_format;
   const bool black = board.side_to_move() == Color::kBlack;
   const int side = black ? 56 : 0;
   const auto turned = [&](Square square) { return Turned(square.index() ^ side, flags); };
@@ -144,18 +145,37 @@ io::Lc0Row CanonicalRow(const Board& board, Move played, int flags) {
   return row;
 }
 
+// Format 2 has castling as the canonical formats, the side to move in a byte of its own, and en
+// passant only by the board before.
+io::Lc0Row CastlingRookRow(const Board& before, const Board& board, Move played) {
+  io::Lc0Row row = CanonicalRow(board, played, 0, 2);
+  const bool black = board.side_to_move() == Color::kBlack;
+  row.flags = 0;
+  row.side_or_en_passant = black ? 1 : 0;
+  for (int i = 0; i < 64; ++i) {
+    const chess::Piece piece = before.PieceAt(Square(i));
+    if (piece != chess::Piece(~board.side_to_move(), chess::PieceType::kPawn)) continue;
+    const int at = i ^ (black ? 56 : 0);
+    row.planes[13 + 6] |= uint64_t{1} << (at / 8 * 8 + 7 - at % 8);
+  }
+  return row;
+}
+
 // Random games, and endings without pawns, where a board may be turned all ways.
-TEST(Lc0TrainingTest, CanonicalRowsComeOutExactly) {
+TEST(Lc0TrainingTest, RowsOfFormats2To5ComeOutExactly) {
   Rng rng({.seed = 1, .epoch = 0, .sample = 0, .purpose = Purpose("lc0 rows")});
   int turns = 0;
-  int en_passants = 0;
-  for (int game = 0; game < 60; ++game) {
+  std::array<int, 4> en_passants{};
+  for (int game = 0; game < 120; ++game) {
     Board board;
+    Board before;
+    const uint32_t format = 2 + static_cast<uint32_t>(game / 3 % 4);
     if (game % 3 == 1) board = *chess::ParseFen("8/2k5/8/3q4/8/6R1/1N3K2/8 w - - 3 40");
     if (game % 3 == 2) {
       board = *chess::ParseFen("nrbkqbrn/pppppppp/8/8/8/8/PPPPPPPP/NRBKQBRN w KQkq - 0 1",
                                {.chess960 = true});
     }
+    before = board;
     for (int ply = 0; ply < 100; ++ply) {
       const chess::MoveList moves = chess::LegalMoves(board);
       if (moves.empty() || board.halfmove_clock() > 200) break;
@@ -163,18 +183,21 @@ TEST(Lc0TrainingTest, CanonicalRowsComeOutExactly) {
       const bool pawns = board.pawns() != 0;
       const uint64_t ways = board.castling_rooks() != 0 ? 1 : pawns ? 2 : 8;
       const int flags = static_cast<int>(rng.Below(ways));
-      const auto read = DecodeLc0Row(CanonicalRow(board, move, flags), board.fullmove_number());
+      const io::Lc0Row row = format == 2 ? CastlingRookRow(before, board, move)
+                                         : CanonicalRow(board, move, flags, format);
+      const auto read = DecodeLc0Row(row, board.fullmove_number());
       ASSERT_TRUE(read) << ToFen(board) << ": " << read.reason();
       ASSERT_EQ(ToFen(read->board), ToFen(board)) << flags;
       ASSERT_EQ(read->board.key(), board.key());
       ASSERT_EQ(read->played, move) << ToFen(board);
-      turns += flags != 0;
-      en_passants += board.en_passant().has_value();
+      turns += format != 2 && flags != 0;
+      en_passants[format - 2] += board.en_passant().has_value();
+      before = board;
       board = board.After(move);
     }
   }
   EXPECT_GT(turns, 100);
-  EXPECT_GT(en_passants, 0);
+  for (const int count : en_passants) EXPECT_GT(count, 0);
 }
 
 TEST(Lc0TrainingTest, OtherVersionsAndFormatsAreRefusedByName) {

@@ -143,6 +143,22 @@ void ReadThrough(const io::FileReport& report) {
   progress.Finish();
 }
 
+// Why a text is cut short; "" where nothing tells. A last line without an end is common in lists of
+// positions that people write, so there it says nothing.
+std::string CutText(const io::FileReport& report) {
+  if (report.format != "text" || report.rows.empty() || report.end.empty()) return "";
+  const std::string first = report.rows[0].is_string() ? report.rows[0].get<std::string>() : "";
+  const bool puzzles = first.starts_with("PuzzleId,");
+  const bool pgn = first.starts_with("[");
+  if (puzzles && report.end.back() != '\n') return "the last line has no end";
+  if (!pgn) return "";
+  const std::string_view end = Trim(report.end);
+  const auto results = {"1-0", "0-1", "1/2-1/2", "*"};
+  const bool ended =
+      std::ranges::any_of(results, [&](const char* text) { return end.ends_with(text); });
+  return ended ? "" : "the last game has no result";
+}
+
 // {"path", "whole", "format", "what", "uses", ...}; with "problem" where it is not whole.
 Json Check(const std::string& path, bool quick) {
   Json checked = {{"path", path}};
@@ -159,8 +175,10 @@ Json Check(const std::string& path, bool quick) {
     const Purpose purpose = PurposeOf(report, facts);
     const bool cut_row = facts.contains("cut_row_bytes");
     const bool broken = facts.value("broken_lines", uint64_t{0}) > 0;
-    checked["whole"] = !cut_row && !broken;
+    const std::string cut_text = CutText(report);
+    checked["whole"] = !cut_row && !broken && cut_text.empty();
     if (cut_row) checked["problem"] = "the last row is cut short";
+    if (!cut_text.empty()) checked["problem"] = cut_text;
     if (broken) checked["problem"] = facts["first_problem"];
     checked["format"] = report.format;
     checked["what"] = purpose.what.empty() ? "nothing that a command here reads" : purpose.what;

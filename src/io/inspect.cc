@@ -34,6 +34,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kHeadBytes = 4096;
+constexpr size_t kEndBytes = 4096;
 constexpr const char* kRightSum = "crc32c, right";
 constexpr const char* kNoSum = "none";
 constexpr uint64_t kMaxJsonBytes = 64 << 20;
@@ -506,6 +507,8 @@ FileReport InspectBytes(const std::string& path, const InspectOptions& options) 
       head += some;
       head_lines = static_cast<size_t>(std::count(head.begin(), head.end(), '\n'));
     }
+    report.end += some.substr(count - std::min(count, kEndBytes));
+    if (report.end.size() > kEndBytes) report.end.erase(0, report.end.size() - kEndBytes);
     if (options.on_bytes) options.on_bytes(source->Position());
   }
   report.format = text ? "text" : "bytes";

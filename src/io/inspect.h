@@ -19,6 +19,7 @@ struct FileReport {
   std::string parts_name;
   std::vector<nlohmann::ordered_json> parts;  // Objects with the same keys.
   std::vector<nlohmann::ordered_json> rows;   // The first rows, as JSON.
+  std::string end;                            // Of a text: its last bytes.
 
   // All of it as one object.
   nlohmann::ordered_json ToTree() const;
