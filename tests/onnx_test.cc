@@ -231,9 +231,9 @@ TEST_F(OnnxTest, DecodersAnswerAlikeByInstinct) {
       const decoder::CachePtr cache = model.TakeCache(decoder::kBoardTokens);
       decoder::Reading reading = {
           .cache = cache.get(), .block = true, .wanted = decoder::BoardWanted(weights.config)};
+      decoder::BoardPlace places;
       for (const decoder::TokenId token : decoder::BoardTokensOf(board)) {
-        const auto place = static_cast<int>(reading.inputs.size());
-        reading.inputs.push_back(decoder::Input::At(place, token));
+        reading.inputs.push_back(decoder::Input::At(places.Next(token), token));
       }
       std::vector<float> some;
       model.BoardPolicy(model.Read({&reading, 1}), 1, some);

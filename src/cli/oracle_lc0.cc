@@ -122,16 +122,18 @@ Command OracleLc0() {
       {.name = "oracle lc0",
        .group = "Teachers",
        .summary = "turn lc0's training data into training records",
-       .details = "Reads rows of version 6 in .gz files, one game each, and in tar archives of "
-                  "them, as lc0\n"
-                  "publishes its self-play. Writes a row for each position, as 'oracle games' "
-                  "does: the move\n"
-                  "played, the best move, win, draw and loss. --policy-out writes the visits of "
-                  "every move as\n"
-                  "soft labels for 'policy precompute', --pgn-out the games. Bad rows are left out "
-                  "and counted\n"
-                  "by reason. Files appear when complete; a finished command, given again, does "
-                  "nothing.",
+       .details =
+           "Reads rows of version 6 in .gz files, one game each, and in tar archives of "
+           "them, as lc0\n"
+           "publishes its self-play. Writes a row for each position, as 'oracle games' "
+           "does: the move\n"
+           "played, the best move, win, draw and loss. --policy-out writes the visits of "
+           "every move as\n"
+           "soft labels for 'policy precompute', --pgn-out the games. Bad rows are left out "
+           "and counted\n"
+           "by reason. Files appear when complete; a finished command, given again, does "
+           "nothing, an\n"
+           "interrupted one starts over: give each archive of a large download its own --out.",
        .example = "kibitz oracle lc0 examples/lc0/game.gz --out lc0.parquet --pgn-out lc0.pgn"},
       RunLc0);
 }

@@ -23,8 +23,9 @@ Fields FieldsOf(NetConfig& config) {
              "write the mean of a value's distribution; else the most likely bucket");
   fields.Add("square_policy", config.square_policy,
              "a move's logit also reads the squares it moves between");
-  fields.Add("board_places", config.board_places,
-             "add an embedding of its place in the board to each token of one");
+  fields.Add(
+      "board_places", config.board_places,
+      "add an embedding of its place in the board to each token of one, and mark the last move");
   return fields;
 }
 

@@ -23,7 +23,8 @@ struct NetConfig {
   bool square_policy = false;
 
   // A board's tokens have an embedding of their place in it added, so that a square knows where it
-  // is. place_embedding.weight: (68, D).
+  // is; those before the two squares of the last move also one of the other square (PlaceRows).
+  // place_embedding.weight: (196, D).
   bool board_places = false;
 
   // Fixed by the vocabulary; tests use other sizes.

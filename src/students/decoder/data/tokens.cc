@@ -133,6 +133,18 @@ BoardTokens BoardTokensOf(const Board& board) {
   return tokens;
 }
 
+PlaceRows BoardPlace::Next(TokenId token) {
+  if (IsMove(token)) move_ = SquaresOf(token);
+  const bool inside = place_ >= 0 && place_ + 1 < kBoardTokens;
+  place_ = token == kStartPos ? 0 : inside ? place_ + 1 : -1;
+  PlaceRows rows{.place = place_};
+  if (place_ < 0 || !move_) return rows;
+  // The square after this token has the token's place as its number.
+  if (place_ == move_->to.index()) rows.mark = kBoardTokens + move_->from.index();
+  if (place_ == move_->from.index()) rows.mark = kBoardTokens + 64 + move_->to.index();
+  return rows;
+}
+
 Result<Board> BoardOf(std::span<const TokenId> tokens) {
   if (tokens.size() != kBoardTokens) return Bad("found {} tokens, expected 68", tokens.size());
   if (tokens[0] != kStartPos) return Misplaced(0, tokens[0], "start_pos");

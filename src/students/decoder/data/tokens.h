@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 
 #include "base/error.h"
@@ -22,17 +23,25 @@ BoardTokens BoardTokensOf(const chess::Board& board);
 // The same, into a buffer.
 void WriteBoardTokens(const chess::Board& board, std::span<TokenId, kBoardTokens> out);
 
-// Tells the place of each token of a sequence in its board, 0 to 67; -1 outside of boards.
+// Rows of the place embedding that a board's token adds to its own embedding; -1: none.
+struct PlaceRows {
+  int place = -1;  // Its place in the board, 0 to 67.
+  int mark = -1;   // Where the next square is one of the two that the move before the board names.
+};
+inline constexpr int kPlaceRows = kBoardTokens + 2 * 64;
+
+// Tells them for each token of a sequence.
 class BoardPlace {
  public:
-  int Next(TokenId token) {
-    const bool inside = place_ >= 0 && place_ + 1 < kBoardTokens;
-    place_ = token == kStartPos ? 0 : inside ? place_ + 1 : -1;
-    return place_;
-  }
+  BoardPlace() = default;
+  // As after this move.
+  explicit BoardPlace(TokenId move) : move_(SquaresOf(move)) {}
+
+  PlaceRows Next(TokenId token);
 
  private:
   int place_ = -1;
+  std::optional<MoveSquares> move_;
 };
 
 // The position of 68 tokens, or why they are not one: a token out of place, a missing king,

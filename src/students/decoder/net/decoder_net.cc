@@ -19,15 +19,20 @@ torch::Tensor CausallySeen(int64_t length, torch::Device device) {
   return torch::ones({1, length, length}, options).tril();  // (1, S, S)
 }
 
-// The place of each token in its board, -1 outside of boards. ids: (B, S).
+// The rows of the place embedding for each token, -1 for none: (2, B, S). ids: (B, S).
 torch::Tensor PlacesOf(const torch::Tensor& ids) {
   const auto rows = ids.to(torch::kCPU, torch::kInt64).contiguous();
-  auto places = torch::empty_like(rows);
+  auto places = torch::empty({2, rows.size(0), rows.size(1)}, torch::kInt64);
   const auto* from = rows.data_ptr<int64_t>();
-  auto* to = places.data_ptr<int64_t>();
+  auto* place = places.data_ptr<int64_t>();
+  auto* mark = place + rows.numel();
   for (int64_t row = 0; row < rows.size(0); ++row) {
-    BoardPlace place;
-    for (int64_t i = 0; i < rows.size(1); ++i) *to++ = place.Next(static_cast<TokenId>(*from++));
+    BoardPlace board;
+    for (int64_t i = 0; i < rows.size(1); ++i) {
+      const PlaceRows found = board.Next(static_cast<TokenId>(*from++));
+      *place++ = found.place;
+      *mark++ = found.mark;
+    }
   }
   return places;
 }
@@ -59,7 +64,7 @@ DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
   tok_embedding = register_module("tok_embedding", torch::nn::Embedding(config.vocab_size, width));
   if (config.board_places) {
     place_embedding =
-        register_module("place_embedding", torch::nn::Embedding(int64_t{kBoardTokens}, width));
+        register_module("place_embedding", torch::nn::Embedding(int64_t{kPlaceRows}, width));
   }
   layers = register_module("layers", torch::nn::ModuleList());
   for (int i = 0; i < config.num_layers; ++i) {
@@ -80,9 +85,9 @@ DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
 torch::Tensor DecoderNetImpl::Embed(const torch::Tensor& ids, const ValueInputs& values) {
   auto embedded = tok_embedding(ids);  // (B, S, D)
   if (config.board_places) {
-    const auto places = PlacesOf(ids).to(ids.device());       // (B, S)
-    const auto added = place_embedding(places.clamp_min(0));  // (B, S, D)
-    embedded = embedded + added * (places >= 0).unsqueeze(-1).to(added.dtype());
+    const auto places = PlacesOf(ids).to(ids.device());       // (2, B, S)
+    const auto added = place_embedding(places.clamp_min(0));  // (2, B, S, D)
+    embedded = embedded + (added * (places >= 0).unsqueeze(-1).to(added.dtype())).sum(0);
   }
   const auto& wl = values.wl_positions;
   const auto& d = values.d_positions;

@@ -267,7 +267,8 @@ Tensor Affine(ValueHead& head, const Tensor& x) {
   return learn::Project(hidden, {last->weight})[0] + last->bias;
 }
 
-// Adds the embeddings of the tokens' places in their boards. embedded: (T + N, D).
+// Adds the embeddings of the tokens' places in their boards, and of the last moves' squares.
+// embedded: (T + N, D).
 Tensor AddPlaces(DecoderNet& net, const Batch& batch, const Tensor& embedded) {
   std::vector<int64_t> rows;
   std::vector<int64_t> places;
@@ -275,10 +276,12 @@ Tensor AddPlaces(DecoderNet& net, const Batch& batch, const Tensor& embedded) {
     BoardPlace place;
     for (int32_t i = batch.starts[static_cast<size_t>(s)];
          i < batch.starts[static_cast<size_t>(s) + 1]; ++i) {
-      const int at = place.Next(static_cast<TokenId>(batch.ids[static_cast<size_t>(i)]));
-      if (at < 0) continue;
-      rows.push_back(i);
-      places.push_back(at);
+      const PlaceRows found = place.Next(static_cast<TokenId>(batch.ids[static_cast<size_t>(i)]));
+      for (const int row : {found.place, found.mark}) {
+        if (row < 0) continue;
+        rows.push_back(i);
+        places.push_back(row);
+      }
     }
   }
   return embedded.index_add(0, Indices(rows), net->place_embedding(Indices(places)));

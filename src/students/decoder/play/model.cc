@@ -97,7 +97,7 @@ void Model::LoadEmbeddings(const io::StateDict& weights) {
   const int64_t count = config_.num_fourier_freq;
   embeddings_ = weights.Floats("tok_embedding.weight", {config_.vocab_size, width});
   if (config_.board_places) {
-    places_ = weights.Floats("place_embedding.weight", {kBoardTokens, width});
+    places_ = weights.Floats("place_embedding.weight", {kPlaceRows, width});
   }
   wl_centers_ = weights.Floats("wl_bucket_centers", {buckets});
   d_centers_ = weights.Floats("d_bucket_centers", {buckets});
@@ -168,8 +168,9 @@ const float* Model::Read(std::span<const Reading> readings, const std::stop_toke
   for (const Reading& reading : readings) {
     for (Input input : reading.inputs) {
       std::copy_n(embeddings_.data() + input.row() * width, width, x);
-      if (!places_.empty() && input.place() >= 0) {
-        const float* place = places_.data() + input.place() * width;
+      for (const int row : {input.places().place, input.places().mark}) {
+        if (places_.empty() || row < 0) continue;
+        const float* place = places_.data() + row * width;
         for (int64_t i = 0; i < width; ++i) x[i] += place[i];
       }
       x += width;
@@ -347,7 +348,7 @@ io::StateDict RandomWeights(const NetConfig& config, uint64_t seed) {
   drawing.Add("wl_bucket_centers", {buckets}, [=](Rng&, size_t i) { return 2 * centre(i) - 1; });
   drawing.Add("d_bucket_centers", {buckets}, [=](Rng&, size_t i) { return centre(i); });
   drawing.AddNormal("tok_embedding.weight", {config.vocab_size, width});
-  if (config.board_places) drawing.AddNormal("place_embedding.weight", {kBoardTokens, width});
+  if (config.board_places) drawing.AddNormal("place_embedding.weight", {kPlaceRows, width});
   for (int i = 0; i < config.num_layers; ++i) {
     const std::string layer = fmt::format("layers.{}.", i);
     for (const char* name : {"q_proj", "k_proj", "v_proj", "output_proj"}) {

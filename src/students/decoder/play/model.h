@@ -24,6 +24,7 @@
 #include "nn/transformer/attention.h"
 #include "nn/transformer/transformer.h"
 #include "students/decoder/data/net_config.h"
+#include "students/decoder/data/tokens.h"
 #include "students/decoder/data/vocabulary.h"
 
 namespace kibitz::decoder {
@@ -35,20 +36,20 @@ class Input {
   static Input Wl(int bucket) { return Input(kVocabularySize + bucket); }
   static Input D(int bucket, int buckets) { return Input(kVocabularySize + buckets + bucket); }
 
-  // A token at this place of its board.
-  static Input At(int place, TokenId token) {
+  // A token of a board.
+  static Input At(PlaceRows places, TokenId token) {
     Input input(token);
-    input.place_ = place;
+    input.places_ = places;
     return input;
   }
 
   int row() const { return row_; }
-  int place() const { return place_; }  // -1: in no board.
+  PlaceRows places() const { return places_; }
 
  private:
   explicit Input(int row) : row_(row) {}
   int row_;
-  int place_ = -1;
+  PlaceRows places_;
 };
 
 // Which hidden states a board's moves need: its last token's, with square_policy also the squares',
@@ -123,7 +124,7 @@ class Model {
   nn::Team team_;
   nn::Transformer layers_;
   std::vector<float> embeddings_;  // (vocabulary + 2 * buckets, D)
-  std::vector<float> places_;      // (68, D) with board_places.
+  std::vector<float> places_;      // (kPlaceRows, D) with board_places.
   std::vector<float> wl_centers_;
   std::vector<float> d_centers_;
   nn::Linear board_head_;

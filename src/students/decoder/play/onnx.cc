@@ -31,9 +31,10 @@ class BoardExport {
                               {config_.vocab_size, d}),
                    "tokens"});
     if (config_.board_places) {
-      const std::string places = graph_.Add(
-          "place_embedding.weight", weights_.Floats("place_embedding.weight", {kBoardTokens, d}),
-          {kBoardTokens, d});
+      // The root has no move before it, so only the places count.
+      std::vector<float> rows = weights_.Floats("place_embedding.weight", {kPlaceRows, d});
+      rows.resize(static_cast<size_t>(kBoardTokens * d));
+      const std::string places = graph_.Add("place_embedding.weight", rows, {kBoardTokens, d});
       x = graph_.Node("Add", {x, places});
     }
     for (int i = 0; i < config_.num_layers; ++i) {

@@ -1,10 +1,23 @@
 #include "students/decoder/play/prefix_line.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/check.h"
 
 namespace kibitz::decoder {
+namespace {
+
+// Behind inputs that end with a move and its values, or with none.
+BoardPlace PlaceAfter(std::span<const Input> inputs) {
+  for (const Input input : inputs | std::views::reverse) {
+    if (input.row() < kMoveVocabularySize) return BoardPlace(static_cast<TokenId>(input.row()));
+    if (input.places().place >= 0) break;
+  }
+  return {};
+}
+
+}  // namespace
 
 PrefixLine::PrefixLine(Model& model, int capacity)
     : board_wanted_(BoardWanted(model.config())), cache_(model.TakeCache(capacity)) {}
@@ -16,8 +29,9 @@ void PrefixLine::Push(Input input) {
 
 void PrefixLine::PushBoard(std::span<const TokenId> tokens) {
   const int end = size() + static_cast<int>(tokens.size());
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    inputs_.push_back(Input::At(static_cast<int>(i), tokens[i]));
+  BoardPlace places = PlaceAfter(inputs_);
+  for (TokenId token : tokens) {
+    inputs_.push_back(Input::At(places.Next(token), token));
     block_ends_.push_back(end);
   }
 }

@@ -30,9 +30,7 @@ ThoughtProcess::ThoughtProcess(Model& model, const chess::Board& root, const Thi
       position_(root),
       last_board_(BoardTokensOf(root)) {
   thought_.root = root;
-  for (size_t i = 0; i < last_board_.size(); ++i) {
-    Push(last_board_[i], Input::At(static_cast<int>(i), last_board_[i]), next_board_);
-  }
+  for (TokenId token : last_board_) PushOfBoard(token);
   ++next_board_;
   prefix_.PushBoard(last_board_);
   if (!full()) PushAlone(kStartThink);
@@ -45,7 +43,12 @@ void ThoughtProcess::Push(TokenId token, Input input, int block) {
   if (listener_.on_token) listener_.on_token(token, size() - 1);
 }
 
+void ThoughtProcess::PushOfBoard(TokenId token) {
+  Push(token, Input::At(places_.Next(token), token), next_board_);
+}
+
 void ThoughtProcess::PushAlone(TokenId token, Input input) {
+  places_.Next(token);
   Push(token, input, next_single_++);
   prefix_.Push(input);
 }
@@ -66,9 +69,9 @@ Reading ThoughtProcess::CausalReading(std::span<const TokenId> drafted) {
                      .inputs = {inputs_.begin() + causal_read_, inputs_.end()}};
   int last = static_cast<int>(reading.inputs.size()) - 1;
   reading.wanted.push_back(last);
-  int place = board_size_;
+  BoardPlace places = places_;
   for (TokenId token : drafted) {
-    reading.inputs.push_back(Input::At(place++, token));
+    reading.inputs.push_back(Input::At(places.Next(token), token));
     reading.wanted.push_back(++last);
   }
   causal_read_ = size();
@@ -294,7 +297,7 @@ TokenId ThoughtProcess::ChooseStructure(std::span<const float> board_logits) con
 }
 
 void ThoughtProcess::WriteBoardToken(TokenId token) {
-  Push(token, Input::At(board_size_, token), next_board_);
+  PushOfBoard(token);
   node().board.push_back(token);
   ++board_size_;
 }

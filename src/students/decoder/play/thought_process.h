@@ -60,6 +60,7 @@ class ThoughtProcess {
   ThoughtNode& node() { return thought_.variations.back().nodes.back(); }
 
   void Push(TokenId token, Input input, int block);
+  void PushOfBoard(TokenId token);
   void PushAlone(TokenId token) { PushAlone(token, Input::Of(token)); }
   void PushAlone(TokenId token, Input input);
   // Enters this state, or ends the thought when it is full.
@@ -113,6 +114,7 @@ class ThoughtProcess {
 
   int next_single_ = 10001;  // Block of the next token outside boards.
   int next_board_ = 0;
+  BoardPlace places_;
   std::optional<chess::Board> line_;  // By the rules from the root, while moves are legal.
   // The position that the next move is chosen for. With legal_only: by the rules, as line_. Else as
   // the last board was written, where that is a position.
