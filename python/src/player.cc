@@ -359,6 +359,7 @@ decoder::ThinkOptions ThinkOptionsOf(const py::kwargs& given) {
   fields.Add("max_depth", options.max_depth, "", {.min = 0, .max = 1000});
   fields.Add("max_seq_len", options.max_seq_len, "", {.min = 0, .max = 1 << 20});
   fields.Add("legal", options.legal_only, "");
+  fields.Add("distinct", options.distinct, "");
   fields.Add("draft", options.draft, "");
   fields.Add("seed", options.seed, "");
   for (const auto& [key, value] : given) {

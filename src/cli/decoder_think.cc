@@ -59,6 +59,7 @@ Fields FieldsOf(DecoderThinkOptions& options) {
              {.min = 0, .max = 1 << 20});
   fields.Add("legal", think.legal_only,
              "only legal moves, by the rules, whatever board the network wrote");
+  fields.Add("distinct", think.distinct, "no two variations begin with the same move");
   fields.Add("seed", think.seed, "random seed; the n-th position uses seed + n");
   fields.Add("no_draft", options.no_draft, "decode boards token by token: same result, slower");
   fields.Add("boards", options.boards, "show each board the network wrote");

@@ -171,6 +171,7 @@ Answer DecoderPlayer::Think(const Request& request, const OnProgress& on_progres
        .max_variations = options_.max_variations,
        .max_depth = Smaller(options_.max_depth, request.limits.depth),
        .legal_only = options_.legal,
+       .distinct = options_.distinct,
        .root_value = true,
        .seed = request.seed,
        .stop = cut.get_token()},

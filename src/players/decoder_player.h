@@ -19,6 +19,7 @@ struct DecoderPlayerOptions {
   int max_variations = 0;           // 0: as many as the network wants.
   int max_depth = 0;                // Moves of a variation; 0 likewise.
   bool legal = true;                // Only legal moves in the variations.
+  bool distinct = true;             // No two variations begin with the same move.
   bool history = true;              // By instinct: read the game, not the position alone.
 };
 

@@ -80,6 +80,7 @@ class DecoderMaker final : public PlayerMaker {
     fields.Add("max_depth", options_.max_depth, "moves of a variation; 0: no limit",
                {.min = 0, .max = 100});
     fields.Add("legal", options_.legal, "only legal moves in the variations");
+    fields.Add("distinct", options_.distinct, "no two variations begin with the same move");
     fields.Add("history", options_.history,
                "by instinct, read the game and not the position alone");
     AddOnePlyField(fields, one_ply_);

@@ -43,6 +43,7 @@ ThinkRequest ThinkRequestIn(const Json& body) {
   options.max_depth = IntIn(body, "max_depth", 0, 0, 64);
   options.max_seq_len = IntIn(body, "max_seq_len", 0, 0, 1 << 16);
   options.legal_only = BoolIn(body, "legal", true);
+  options.distinct = BoolIn(body, "distinct", true);
   options.seed = static_cast<uint64_t>(NumberIn(body, "seed", 0, 0, 9e15));
   options.root_value = true;
   return request;

@@ -349,6 +349,29 @@ TEST(PlayerTest, LegalOnlyWritesNothingWhereTheGameIsOver) {
   EXPECT_FALSE(thought.move.has_value());
 }
 
+TEST(PlayerTest, DistinctVariationsBeginWithDifferentMoves) {
+  const auto player = Tiny();
+  int repeated = 0;
+  for (const Board& board : Positions(10, 3)) {
+    for (const bool distinct : {false, true}) {
+      const Thought thought = player->Think(
+          board, {.max_variations = 4, .max_depth = 1, .legal_only = true, .distinct = distinct});
+      std::set<TokenId> first;
+      for (const Variation& variation : thought.variations) {
+        first.insert(variation.nodes.front().token);
+      }
+      const size_t moves = chess::LegalMoves(board).size();
+      const size_t most = std::min(thought.variations.size(), moves);
+      if (!distinct) {
+        repeated += first.size() < most ? 1 : 0;
+        continue;
+      }
+      EXPECT_EQ(first.size(), most);
+    }
+  }
+  EXPECT_GT(repeated, 0);
+}
+
 TEST(PlayerTest, TopKDrawsOnlyAmongTheMostLikely) {
   const auto player = Tiny();
   std::set<TokenId> seen;

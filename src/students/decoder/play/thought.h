@@ -70,6 +70,7 @@ struct ThinkOptions {
   // Every move is legal in the position that the rules give, whatever board the network wrote. A
   // variation ends where there is none; a root without legal moves gets no variations.
   bool legal_only = false;
+  bool distinct = false;    // No two variations begin with the same move, where there are others.
   bool root_value = false;  // Also wl and d of the instinct's move: two more passes.
   uint64_t seed = 0;
   bool draft = true;  // Boards drafted by the rules: the same result, faster.

@@ -208,6 +208,16 @@ static void AddTo(std::vector<float>& logits, std::span<const float> add) {
   for (size_t i = 0; i < add.size(); ++i) logits[i] += add[i];
 }
 
+// Moves that a variation began with already, unless there is no other.
+void ThoughtProcess::LeaveOutTried(std::vector<Candidate>& candidates) const {
+  const auto tried = [&](const Candidate& candidate) {
+    return std::ranges::any_of(thought_.variations, [&](const Variation& variation) {
+      return !variation.nodes.empty() && variation.nodes.front().token == candidate.token;
+    });
+  };
+  if (!std::ranges::all_of(candidates, tried)) std::erase_if(candidates, tried);
+}
+
 void ThoughtProcess::WriteMove(const float* prefix_hidden, std::span<const float> squares) {
   std::vector<float> logits;
   model_.ThinkingLogits(prefix_hidden, 1, logits);
@@ -218,9 +228,10 @@ void ThoughtProcess::WriteMove(const float* prefix_hidden, std::span<const float
     line_ = position_ = thought_.root;
     std::copy_n(thought_.tokens.begin(), kBoardTokens, last_board_.begin());
   }
-  const std::vector<Candidate> candidates =
+  std::vector<Candidate> candidates =
       options_.legal_only ? LegalCandidates(*position_, logits)
                           : AllCandidates(position_ ? &*position_ : nullptr, logits);
+  if (first && options_.distinct) LeaveOutTried(candidates);
   const Candidate chosen = ChooseMove(candidates, options_.thinking_temperature);
   thought_.variations.back().nodes.push_back(
       {.token = chosen.token, .probability = chosen.probability});

@@ -61,6 +61,7 @@ class ThoughtProcess {
 
   void Push(TokenId token, Input input, int block);
   void PushOfBoard(TokenId token);
+  void LeaveOutTried(std::vector<Candidate>& candidates) const;
   void PushAlone(TokenId token) { PushAlone(token, Input::Of(token)); }
   void PushAlone(TokenId token, Input input);
   // Enters this state, or ends the thought when it is full.
