@@ -139,6 +139,10 @@ Json Answer(const Thought& thought) {
                              {"draw", wdl.draw},
                              {"loss", wdl.loss}};
   }
+  if (!thought.instinct.empty()) {
+    answer["instinct"] = {{"move", TextOf(thought.root, thought.instinct.front())},
+                          {"probability", thought.instinct.front().probability}};
+  }
   answer["move"] = thought.move ? Json(chess::ToText(thought.root, *thought.move)) : Json();
   answer["by_instinct"] = thought.by_instinct;
   const decoder::ThoughtStats& stats = thought.stats;
@@ -237,6 +241,12 @@ class Teller {
 
 void Teller::TellEnd(const Thought& thought) const {
   if (options_.tokens) fmt::print("\n");
+  if (!thought.instinct.empty()) {
+    const decoder::Candidate& first = thought.instinct.front();
+    fmt::print("by instinct {} ({:.1f}%)\n",
+               first.move ? chess::ToSan(root_, *first.move) : TextOf(root_, first) + "?",
+               100 * first.probability);
+  }
   if (!thought.move) {
     fmt::print("no legal move\n");
   } else {
