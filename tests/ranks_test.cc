@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -18,7 +16,7 @@
 #include "base/text.h"
 #include "io/weights/state_dict.h"
 #include "io/weights/torch_file.h"
-#include "oracles/engines/line_process.h"
+#include "tests/support/job.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz {
@@ -26,32 +24,18 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using testing::Joined;
 using testing::Ran;
-using Words = std::vector<std::string>;
+using testing::Words;
 
 const std::string kProgram = testing::ProgramPath("kibitz");
 
-Words Joined(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 class RanksTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    mpirun_ = oracles::FindProgram("mpirun");
-    if (mpirun_.empty()) GTEST_SKIP() << "mpirun (Debian: openmpi-bin) is not installed";
-  }
+  void SetUp() override { SKIP_WITHOUT_MPIRUN(); }
 
-  // `ranks` processes of the command.
-  Words Launched(int ranks, const Words& words) const {
-    if (ranks == 1) return words;
-    return Joined({mpirun_, "--allow-run-as-root", "--oversubscribe", "--mca", "plm", "isolated",
-                   "-n", std::to_string(ranks)},
-                  words);
-  }
   Ran Run(int ranks, const Words& words) const {
-    return testing::RunCommand(Launched(ranks, words));
+    return testing::RunCommand(testing::UnderMpirun(ranks, words));
   }
 
   // Weights and losses after `steps` steps are the same.
@@ -116,7 +100,6 @@ class RanksTest : public ::testing::Test {
   }
 
   testing::TempFolder folder_;
-  std::string mpirun_;
 };
 
 TEST_F(RanksTest, DecoderIsThatOfOneRank) {
@@ -178,50 +161,11 @@ TEST_F(RanksTest, ResumesWithAnotherNumberOfRanks) {
   ExpectSame("one", "mixed", 12);
 }
 
-// Ranks as processes of our own, as srun starts them: mpirun would end them itself.
-class ByHand {
- public:
-  ByHand(int ranks, int port, const Words& words, const testing::TempFolder& folder) {
-    for (int rank = 0; rank < ranks; ++rank) {
-      errors_.push_back(folder.File(fmt::format("rank{}.err", rank)));
-      const pid_t child = fork();
-      if (child == 0) {
-        setenv("RANK", std::to_string(rank).c_str(), 1);
-        setenv("WORLD_SIZE", std::to_string(ranks).c_str(), 1);
-        setenv("MASTER_ADDR", "127.0.0.1", 1);
-        setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
-        (void)freopen("/dev/null", "w", stdout);
-        (void)freopen(errors_.back().c_str(), "w", stderr);
-        std::vector<char*> arguments;
-        for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-        arguments.push_back(nullptr);
-        execv(arguments[0], arguments.data());
-        _exit(127);
-      }
-      children_.push_back(child);
-    }
-  }
-  pid_t child(int rank) const { return children_[static_cast<size_t>(rank)]; }
-  int Code(int rank) const {
-    int status = 0;
-    waitpid(child(rank), &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-  std::string Errors(int rank) const {
-    return testing::ReadWhole(errors_[static_cast<size_t>(rank)]);
-  }
-
- private:
-  std::vector<pid_t> children_;
-  std::vector<std::string> errors_;
-};
-
 TEST_F(RanksTest, AKilledRankEndsTheRunAndItResumes) {
   ASSERT_EQ(Run(1, Decoder("one", 4)).code, 0);
-  const int port = 21'000 + getpid() % 5000;
   for (int killed = 0; killed < 2; ++killed) {
     const Words long_run = Decoder("killed", 2, 100000);
-    const ByHand job(2, port + killed, long_run, folder_);
+    const testing::RanksByHand job(2, long_run, folder_);
     const std::string first = folder_.File("killed/checkpoint_step_000000004.pt");
     for (int i = 0; i < 600 && !std::filesystem::exists(first); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -81,7 +81,7 @@ Book MakeBook(const BookOptions& options, const RunOptions& run, Progress* progr
                          {"options", FieldsOf(copy).ToTree()},
                          {"engine", DescribeContenders(judges)},
                          {"seed", run.seed}};
-  const auto journal = OpenJournal(run, settings);
+  const auto journal = OpenJournal(run, settings, true);
   std::vector<PlayerTable> tables;
   for (int i = 0; i < run.threads(); ++i) tables.emplace_back(judges);
   const auto judge = [&](const Piece& piece) -> std::optional<Json> {
@@ -102,7 +102,11 @@ Book MakeBook(const BookOptions& options, const RunOptions& run, Progress* progr
   Book book;
   std::set<uint64_t> seen;
   const int64_t most = options.positions * kCandidatesPerPosition;
-  DoInOrder(0, most, {.threads = run.threads(), .journal = journal.get(), .progress = progress},
+  DoInOrder(0, most,
+            {.threads = run.threads(),
+             .journal = journal.get(),
+             .progress = progress,
+             .ends_early = true},
             judge, [&](int64_t, const Json& json) {
               ++book.candidates;
               const Board board =

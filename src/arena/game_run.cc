@@ -46,17 +46,37 @@ Fields FieldsOf(RunOptions& options) {
              {.metavar = "DIR"});
   fields.Add("fresh", options.fresh, "discard the journal in --out and start over");
   fields.Add("html", options.html, "write the report as one HTML file", {.metavar = "FILE"});
+  fields.AddAll(FieldsOf(options.slice));
   return fields;
 }
 
-std::unique_ptr<io::Journal> OpenJournal(const RunOptions& options, const Json& settings) {
+std::unique_ptr<RunJournal> OpenJournal(const RunOptions& options, const Json& settings,
+                                        bool ends_early) {
+  const JobGroup alone;
+  const Slice slice = options.slice.In(options.job != nullptr ? *options.job : alone);
+  if (options.slice.alone() && ends_early) {
+    throw Error::Usage(
+        "--shards is {}, but results decide what is played next; start ranks with mpirun or srun "
+        "instead",
+        options.slice.shards);
+  }
+  if (options.slice.alone() && options.fresh) {
+    throw Error::Usage("--fresh would discard the other shards too; remove {} first", options.out);
+  }
+  if (options.out.empty() && !slice.whole()) {
+    throw Error::Usage("--out is missing: {} processes share their results through that folder",
+                       slice.count);
+  }
   if (options.out.empty()) return nullptr;
-  MakeFolder(options.out);
-  return std::make_unique<io::Journal>(options.out + "/journal.jsonl", settings, options.fresh);
+  return std::make_unique<RunJournal>(
+      JournalPlace{
+          .folder = options.out, .fresh = options.fresh, .slice = slice, .job = options.job},
+      settings);
 }
 
 void WriteReports(const RunOptions& options, const std::string& text, const Json& json,
                   const Page& page) {
+  if (!options.reports()) return;
   if (!options.html.empty()) page.Write(options.html);
   if (options.out.empty()) return;
   WriteFileAtomically(options.out + "/report.txt", text);
@@ -108,7 +128,7 @@ GameRun::GameRun(GameSetup setup) : setup_(std::move(setup)) {
                          {"options", setup_.further}};
   for (const Contender& contender : setup_.contenders) one_ply_.push_back(OnePlyOf(contender));
   openings_ = LoadOpenings(setup_.openings);
-  journal_ = OpenJournal(setup_.run, settings);
+  journal_ = OpenJournal(setup_.run, settings, setup_.ends_early);
   for (int i = 0; i < setup_.run.threads(); ++i) {
     tables_.push_back(std::make_unique<PlayerTable>(setup_.contenders));
   }
@@ -146,7 +166,8 @@ void GameRun::Play(std::span<const ScheduledGame> games, const TakeGame& take, P
             {.threads = setup_.run.threads(),
              .journal = journal_.get(),
              .progress = progress,
-             .stop = setup_.stop},
+             .stop = setup_.stop,
+             .ends_early = setup_.ends_early},
             work, [&](int64_t number, const Json& json) {
               const ScheduledGame& scheduled = scheduled_at(number);
               FinishedGame game{
@@ -187,6 +208,7 @@ void GameRun::AddPgn(const FinishedGame& game, const std::string& date) {
 }
 
 void GameRun::WriteReport(const std::string& text, const Json& json, const Page& page) const {
+  if (!setup_.run.reports()) return;
   WriteReports(setup_.run, text, json, page);
   if (!setup_.pgn.empty()) WriteFileAtomically(setup_.pgn, pgn_);
   if (!setup_.run.out.empty()) WriteFileAtomically(setup_.run.out + "/games.pgn", pgn_);

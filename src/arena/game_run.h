@@ -34,13 +34,18 @@ struct RunOptions {
   std::string out = {};   // Folder for journal, report and games; "": nothing is kept.
   bool fresh = false;     // Discard a journal that is there.
   std::string html = {};  // File for the report.
+  SliceOptions slice = {};
+  JobGroup* job = nullptr;  // The ranks that share the run; null: none. Rank 0 reports.
 
   int threads() const;
+  bool reports() const { return job == nullptr || job->first(); }
 };
 Fields FieldsOf(RunOptions& options);
 
-// The journal in the folder `out`, made when missing; null without a folder. Throws Error.
-std::unique_ptr<io::Journal> OpenJournal(const RunOptions& options, const Json& settings);
+// The journal in the folder `out`, made when missing; null without a folder. `ends_early`: as in
+// WorkOptions, or later pieces depend on results; then there are no shards. Throws Error.
+std::unique_ptr<RunJournal> OpenJournal(const RunOptions& options, const Json& settings,
+                                        bool ends_early = false);
 // report.txt, report.json and report.html in the folder, and the file of --html.
 void WriteReports(const RunOptions& options, const std::string& text, const Json& json,
                   const Page& page);
@@ -56,6 +61,7 @@ struct GameSetup {
   RunOptions run = {};
   std::string pgn = {};       // File for the games.
   Json further = {};          // Other options that shape the outcome.
+  bool ends_early = false;    // As in OpenJournal.
   std::stop_token stop = {};  // Abandons the games under way, from another thread.
 };
 
@@ -101,7 +107,7 @@ class GameRun {
   GameSetup setup_;
   std::vector<Opening> openings_;
   std::vector<std::optional<bool>> one_ply_;
-  std::unique_ptr<io::Journal> journal_;
+  std::unique_ptr<RunJournal> journal_;
   std::vector<std::unique_ptr<PlayerTable>> tables_;  // By worker.
   int64_t next_ = 0;
   std::string pgn_;

@@ -1,5 +1,6 @@
 #include "arena/ordered_work.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <map>
@@ -13,23 +14,38 @@
 namespace kibitz::arena {
 namespace {
 
+constexpr int64_t kRoundPieces = 32;  // Of a rank, between exchanges where the work may end early.
+
 class Crew {
  public:
   Crew(int64_t first, int64_t count, const WorkOptions& options, const DoPiece& work)
-      : options_(options), work_(work), next_(first), end_(first + count) {}
+      : options_(options),
+        work_(work),
+        next_(first),
+        end_(first + count),
+        working_(options.threads) {}
 
-  void Run(int64_t first, const TakeResult& take) {
+  // False when `take` had enough.
+  bool Run(int64_t first, const TakeResult& take) {
     int64_t number = first;
     bool more = true;
+    const bool shared = options_.journal != nullptr && options_.journal->shared();
     // What the journal has first: it may be enough, and then nothing is begun.
-    for (; more && number < end_ && Kept(number) != nullptr; ++number) {
+    const bool reports = !shared || options_.journal->ranks();
+    for (; reports && more && number < end_ && Kept(number) != nullptr; ++number) {
       more = take(number, *Kept(number));
       if (options_.progress != nullptr) options_.progress->AddKept(1);
     }
-    if (!more || number == end_) return;
+    if (!more || number == end_) return more;
     std::vector<std::jthread> threads;
     for (int worker = 0; worker < options_.threads; ++worker) {
       threads.emplace_back([this, worker] { Work(worker); });
+    }
+    if (shared) {
+      AwaitOwn();
+      threads.clear();
+      if (failure_) std::rethrow_exception(failure_);
+      options_.journal->Exchange();
     }
     for (; more && number < end_; ++number) {
       const std::optional<Json> result = Await(number);
@@ -39,9 +55,27 @@ class Crew {
     stop_.request_stop();
     threads.clear();  // Joins.
     if (failure_) std::rethrow_exception(failure_);
+    return more;
   }
 
  private:
+  // Until all pieces of this process are done, or a failure.
+  void AwaitOwn() {
+    std::unique_lock lock(mutex_);
+    while (working_ > 0) {
+      if (Interrupted() && !failure_) Interrupt();
+      finished_.wait_for(lock, std::chrono::milliseconds(50));
+    }
+  }
+
+  void Interrupt() {
+    failure_ = std::make_exception_ptr(
+        Error("interrupted; what is finished is kept where --out was given: the same command "
+              "goes on from there",
+              Error::Kind::kInterrupted));
+    stop_.request_stop();
+  }
+
   // Of the journal; null when it has none.
   const Json* Kept(int64_t number) const {
     return options_.journal == nullptr ? nullptr : options_.journal->Find(number);
@@ -71,12 +105,12 @@ class Crew {
         return std::nullopt;
       }
       if (Interrupted()) {
-        failure_ = std::make_exception_ptr(
-            Error("interrupted; what is finished is kept where --out was given: the same command "
-                  "goes on from there",
-                  Error::Kind::kInterrupted));
-        stop_.request_stop();
+        Interrupt();
         return std::nullopt;
+      }
+      if (working_ == 0) {
+        throw Error("piece {} is in the journal of no rank; is --out on storage that all share?",
+                    number);
       }
       finished_.wait_for(lock, std::chrono::milliseconds(50));
     }
@@ -84,12 +118,23 @@ class Crew {
 
   std::optional<int64_t> Claim() {
     const std::lock_guard lock(mutex_);
-    while (next_ < end_ && Kept(next_) != nullptr) ++next_;
+    const auto passed = [this](int64_t number) {
+      return Kept(number) != nullptr ||
+             (options_.journal != nullptr && !options_.journal->Mine(number));
+    };
+    while (next_ < end_ && passed(next_)) ++next_;
     if (next_ >= end_ || stop_.stop_requested() || failure_) return std::nullopt;
     return next_++;
   }
 
   void Work(int worker) {
+    WorkThrough(worker);
+    const std::lock_guard lock(mutex_);
+    --working_;
+    finished_.notify_all();
+  }
+
+  void WorkThrough(int worker) {
     try {
       while (const std::optional<int64_t> number = Claim()) {
         std::optional<Json> result =
@@ -116,6 +161,7 @@ class Crew {
   int64_t next_;  // Guarded by mutex_, as all below.
   const int64_t end_;
   std::map<int64_t, Json> done_;  // Not taken yet.
+  int working_ = 0;               // Threads.
   std::exception_ptr failure_;
 };
 
@@ -124,7 +170,14 @@ class Crew {
 void DoInOrder(int64_t first, int64_t count, const WorkOptions& options, const DoPiece& work,
                const TakeResult& take) {
   CHECK(options.threads >= 1);
-  Crew(first, count, options, work).Run(first, take);
+  const bool ranks = options.journal != nullptr && options.journal->ranks();
+  const int64_t end = first + count;
+  const int64_t round =
+      ranks && options.ends_early ? kRoundPieces * options.journal->processes() : count;
+  for (int64_t begin = first; begin < end; begin += round) {
+    Crew crew(begin, std::min(round, end - begin), options, work);
+    if (!crew.Run(begin, take)) return;
+  }
 }
 
 }  // namespace kibitz::arena

@@ -62,9 +62,8 @@ TEST(OrderedWorkTest, TheFirstFailureIsThrown) {
 
 TEST(OrderedWorkTest, WhatTheJournalHasIsNotDoneAgain) {
   const testing::TempFolder folder;
-  const std::string path = folder.File("journal.jsonl");
   const auto run = [&](int64_t count) {
-    io::Journal journal(path, {{"command", "test"}});
+    RunJournal journal({.folder = folder.path()}, {{"command", "test"}});
     std::atomic<int> done = 0;
     int64_t sum = 0;
     DoInOrder(
@@ -88,7 +87,7 @@ TEST(OrderedWorkTest, WhatTheJournalHasIsNotDoneAgain) {
 TEST(OrderedWorkTest, NothingIsBegunWhereTheJournalIsEnough) {
   const testing::TempFolder folder;
   const auto begun = [&] {
-    io::Journal journal(folder.File("journal.jsonl"), {{"command", "test"}});
+    RunJournal journal({.folder = folder.path()}, {{"command", "test"}});
     std::atomic<int> count = 0;
     DoInOrder(
         0, 1000, {.threads = 2, .journal = &journal},

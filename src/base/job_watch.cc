@@ -13,14 +13,17 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -35,7 +38,8 @@ constexpr double kJoinSeconds = 60;
 constexpr double kDoneSeconds = 10;
 constexpr double kLastSeconds = 2;  // For the other side to read why.
 
-// Lines between the ranks: "hello RANK HOST", "." as a sign of life, "done", "failed TEXT".
+// Lines between the ranks: "hello RANK HOST", "." as a sign of life, "meet TEXT" to rank 0 and "met
+// [TEXT, ...]" from it, "done", "stopped", "failed TEXT".
 struct Peer {
   int rank = 0;
   int socket = -1;
@@ -44,6 +48,7 @@ struct Peer {
   double silent = 0;     // Seconds, while this process was running.
   bool done = false;
   bool closed = false;
+  std::optional<std::string> here;  // What it said at the meeting that is under way.
 };
 
 double SecondsSince(Clock::time_point start) {
@@ -90,17 +95,24 @@ void SendLast(const Peer& peer, const std::string& line) {
   }
 }
 
-int ListenAnywhere(int& port) {
+// On any free port when it is 0.
+int Listen(int& port) {
   const int socket = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in6 address = {};
   address.sin6_family = AF_INET6;
   address.sin6_addr = in6addr_any;
+  address.sin6_port = htons(static_cast<uint16_t>(port));
   const int off = 0;
+  const int on = 1;
   socklen_t size = sizeof(address);
   if (socket < 0 || setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0 ||
+      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
       bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(socket, 128) != 0 ||
       getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    throw Error("cannot listen for the other ranks: {}", std::strerror(errno));
+    throw Error(
+        "cannot listen for the other ranks on port {}: {}; set MASTER_PORT to a free port of this "
+        "machine",
+        port, std::strerror(errno));
   }
   port = ntohs(address.sin6_port);
   return socket;
@@ -122,6 +134,26 @@ int ConnectTo(const std::string& host, int port) {
   throw Error("cannot connect to rank 0 at {}, port {}: {}", host, port, std::strerror(errno));
 }
 
+// Tries until rank 0 listens.
+int ConnectSoon(const JobPlace& place) {
+  const auto start = Clock::now();
+  while (true) {
+    try {
+      return ConnectTo(place.address, place.port);
+    } catch (const Error& error) {
+      if (SecondsSince(start) > kJoinSeconds) {
+        throw Error(
+            "rank {} of {} cannot join the others: {}; set MASTER_ADDR to the machine of rank 0 "
+            "and "
+            "MASTER_PORT to a free port there",
+            place.rank, place.ranks, error.message());
+      }
+    }
+    ThrowIfInterrupted();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
 // The other ranks' hello, on rank 0.
 std::vector<Peer> AcceptAll(int listener, int count) {
   std::vector<Peer> peers;
@@ -131,6 +163,7 @@ std::vector<Peer> AcceptAll(int listener, int count) {
     if (SecondsSince(start) > kJoinSeconds) {
       throw Error("{} of {} other ranks joined within {} s", peers.size(), count, kJoinSeconds);
     }
+    ThrowIfInterrupted();
     if (poll(&waiting, 1, 1000) <= 0) continue;
     Peer peer;
     peer.socket = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
@@ -167,12 +200,14 @@ struct JobWatch::Shared {
   std::vector<Peer> peers;  // Of rank 0: all others; of another: rank 0.
   std::mutex mutex;         // Guards sending, and:
   bool finished = false;    // Done or Fail was called here.
+  std::optional<std::vector<std::string>> met;
   std::condition_variable changed;
   std::atomic<bool> stop = false;
   std::jthread thread;
 
   void Run();
   void Look(Peer& peer);
+  void Take(Peer& peer, const std::string& line);
   // Says who failed, tells the others and ends this process.
   [[noreturn]] void End(const Peer* from, const std::string& message);
 };
@@ -199,23 +234,32 @@ void JobWatch::Shared::Look(Peer& peer) {
     return;
   }
   if (!lines->empty()) peer.silent = 0;
-  for (const std::string& line : *lines) {
-    if (line.starts_with("failed ")) {
-      const std::string text = line.substr(7);
-      // What rank 0 passes on names the rank already.
-      End(&peer, place.rank == 0 ? fmt::format("{} failed: {}", who, text) : text);
-    }
-    if (line == "done") {
-      const std::lock_guard lock(mutex);
-      peer.done = true;
-      changed.notify_all();
-    }
-  }
+  for (const std::string& line : *lines) Take(peer, line);
   const std::lock_guard lock(mutex);
   if (peer.silent > kSilentSeconds && !peer.done && !finished) {
     End(&peer, fmt::format("{} was silent for {:.0f} s: its machine or the network is down", who,
                            kSilentSeconds));
   }
+}
+
+void JobWatch::Shared::Take(Peer& peer, const std::string& line) {
+  if (line.starts_with("failed ")) {
+    const std::string text = line.substr(7);
+    // What rank 0 passes on names the rank already.
+    End(&peer, place.rank == 0 ? fmt::format("rank {} on {} failed: {}", peer.rank, peer.host, text)
+                               : text);
+  }
+  const std::lock_guard lock(mutex);
+  if (line.starts_with("meet ")) peer.here = line.substr(5);
+  if (line.starts_with("met ")) met = nlohmann::json::parse(line.substr(4));
+  if (line == "done" || line == "stopped") peer.done = true;
+  if (line == "stopped" && !Interrupted()) {
+    for (const Peer& other : peers) {
+      if (&other != &peer && !other.closed) SendLine(other.socket, line);
+    }
+    raise(SIGTERM);
+  }
+  changed.notify_all();
 }
 
 void JobWatch::Shared::Run() {
@@ -246,13 +290,29 @@ JobWatch::JobWatch(const JobPlace& place, const std::function<void(int)>& publis
   shared_->place = place;
   if (place.rank == 0) {
     int listened = 0;
-    const int listener = ListenAnywhere(listened);
+    const int listener = Listen(listened);
     publish(listened);
-    shared_->peers = AcceptAll(listener, place.ranks - 1);
-    close(listener);
+    Begin(listener);
+  } else {
+    Begin(ConnectTo(place.address, port()));
+  }
+}
+
+JobWatch::JobWatch(const JobPlace& place) : shared_(std::make_unique<Shared>()) {
+  shared_->place = place;
+  int port = place.port;
+  Begin(place.rank == 0 ? Listen(port) : ConnectSoon(place));
+}
+
+// With the listener of rank 0, or another's connection to it.
+void JobWatch::Begin(int socket) {
+  const JobPlace& place = shared_->place;
+  if (place.rank == 0) {
+    shared_->peers = AcceptAll(socket, place.ranks - 1);
+    close(socket);
   } else {
     Peer root;
-    root.socket = ConnectTo(place.address, port());
+    root.socket = socket;
     root.host = place.address;
     SendLine(root.socket, fmt::format("hello {} {}", place.rank, HostName()));
     shared_->peers.push_back(std::move(root));
@@ -266,28 +326,73 @@ JobWatch::~JobWatch() {
   for (const Peer& peer : shared_->peers) close(peer.socket);
 }
 
-void JobWatch::Fail(const std::string& message) {
+std::vector<std::string> JobWatch::Meet(const std::string& text) {
+  const nlohmann::json own = text;
+  std::unique_lock lock(shared_->mutex);
+  const auto wait = [&](const std::function<bool()>& ready) {
+    while (!ready()) {
+      if (Interrupted()) {
+        lock.unlock();
+        ThrowIfInterrupted();
+      }
+      shared_->changed.wait_for(lock, std::chrono::milliseconds(50));
+    }
+  };
+  if (shared_->place.rank > 0) {
+    SendLine(shared_->peers[0].socket, "meet " + own.dump());
+    wait([&] { return shared_->met.has_value(); });
+    return *std::exchange(shared_->met, std::nullopt);
+  }
+  wait([&] {
+    return std::ranges::all_of(shared_->peers,
+                               [](const Peer& peer) { return peer.here.has_value(); });
+  });
+  std::vector<std::string> texts(shared_->peers.size() + 1);
+  texts[0] = text;
+  for (Peer& peer : shared_->peers) {
+    texts[static_cast<size_t>(peer.rank)] =
+        nlohmann::json::parse(*std::exchange(peer.here, std::nullopt)).get<std::string>();
+  }
+  const std::string line = "met " + nlohmann::json(texts).dump();
+  for (const Peer& peer : shared_->peers) SendLine(peer.socket, line);
+  return texts;
+}
+
+// Only the first call tells the others. `last`: and the connections end.
+void JobWatch::Say(const std::string& line, bool last) {
   const std::lock_guard lock(shared_->mutex);
   if (shared_->finished) return;
   shared_->finished = true;
-  const int rank = shared_->place.rank;
-  std::string line = rank == 0 ? fmt::format("failed rank 0 failed: {}", message)
-                               : fmt::format("failed {}", message);
-  std::ranges::replace(line, '\n', ' ');
-  shared_->stop = true;
-  for (const Peer& peer : shared_->peers) SendLast(peer, line);
+  shared_->stop = last;
+  for (const Peer& peer : shared_->peers) {
+    if (last) {
+      SendLast(peer, line);
+    } else {
+      SendLine(peer.socket, line);
+    }
+  }
 }
 
-void JobWatch::Done() {
+// Waits for the others' end.
+void JobWatch::Leave(const std::string& line) {
+  Say(line, false);
   std::unique_lock lock(shared_->mutex);
-  if (shared_->finished) return;
-  shared_->finished = true;
-  for (const Peer& peer : shared_->peers) SendLine(peer.socket, "done");
   const auto over = [&] {
     return std::ranges::all_of(shared_->peers,
                                [](const Peer& peer) { return peer.done || peer.closed; });
   };
   shared_->changed.wait_for(lock, std::chrono::duration<double>(kDoneSeconds), over);
 }
+
+void JobWatch::Fail(const std::string& message) {
+  std::string line = shared_->place.rank == 0 ? fmt::format("failed rank 0 failed: {}", message)
+                                              : fmt::format("failed {}", message);
+  std::ranges::replace(line, '\n', ' ');
+  Say(line, true);
+}
+
+void JobWatch::Stop() { Leave("stopped"); }
+
+void JobWatch::Done() { Leave("done"); }
 
 }  // namespace kibitz

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/interrupt.h"
+
 namespace kibitz {
 namespace {
 
@@ -112,6 +114,42 @@ TEST(JobWatchTest, ASilentRankEndsTheOthers) {
   EXPECT_NE(job.Errors(0).find("rank 1"), std::string::npos);
   kill(job.child(1), SIGKILL);
   job.Code(1);
+}
+
+TEST(JobWatchTest, RanksMeetAndTellEachOther) {
+  const Job job(3, [](int rank, JobWatch& watch) {
+    for (int i = 0; i < 100; ++i) {
+      const std::string text = std::to_string(rank) + " \"\n" + std::string(100 * i, 'x');
+      if (rank == i % 3) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      const std::vector<std::string> all = watch.Meet(text);
+      if (all.size() != 3 || all[static_cast<size_t>(rank)] != text) return 3;
+      for (size_t other = 0; other < 3; ++other) {
+        if (all[other] != std::to_string(other) + text.substr(1)) return 4;
+      }
+    }
+    watch.Done();
+    return 0;
+  });
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(job.Code(rank), 0) << job.Errors(rank);
+}
+
+TEST(JobWatchTest, OneThatIsInterruptedInterruptsAll) {
+  for (const int stopped : {0, 1}) {
+    const Job job(3, [stopped](int rank, JobWatch& watch) {
+      CatchInterrupts();
+      if (rank != stopped) {
+        for (int i = 0; i < 1000 && !Interrupted(); ++i) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+      }
+      watch.Stop();
+      return rank == stopped || Interrupted() ? 130 : 1;
+    });
+    for (int rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(job.Code(rank), 130);
+      EXPECT_EQ(job.Errors(rank), "");
+    }
+  }
 }
 
 TEST(JobWatchTest, AnErrorIsToldToAll) {

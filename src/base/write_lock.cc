@@ -42,39 +42,58 @@ std::string Holder() {
                      fmt::gmtime(std::time(nullptr)), CommandLine());
 }
 
-std::string ReadHolder(int descriptor) {
+std::string ReadHolder(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
   std::string text(kMaxHolderBytes, '\0');
-  const ssize_t bytes = pread(descriptor, text.data(), text.size(), 0);
-  text.resize(bytes > 0 ? static_cast<size_t>(bytes) : 0);
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(in.gcount()));
   const std::string_view line = Trim(text);
   return line.empty() ? "another process" : std::string(line);
 }
 
-int Acquire(const std::string& path, const std::string& what) {
+// -1 while another process holds it.
+int TryAcquire(const std::string& path, int kind) {
   while (true) {
     const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor < 0) {
       throw Error::System(
           fmt::format("cannot write {} (does the folder exist, and may you write there?)", path));
     }
-    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (flock(descriptor, kind | LOCK_NB) != 0) {
       const int code = errno;
-      const std::string holder = ReadHolder(descriptor);
       close(descriptor);
       errno = code;
       if (code != EWOULDBLOCK) throw Error::System("cannot lock " + path);
-      throw Error("{}: is being written by {}; wait for it, or choose another output", what,
-                  holder);
+      return -1;
     }
     if (internal::StillNamed(descriptor, path)) return descriptor;
     close(descriptor);
   }
 }
 
+int Acquire(const std::string& path, const std::string& what, int kind = LOCK_EX) {
+  const int descriptor = TryAcquire(path, kind);
+  if (descriptor >= 0) return descriptor;
+  throw Error("{}: is being written by {}; wait for it, or choose another output", what,
+              ReadHolder(path));
+}
+
+std::string LockOfFolder(const std::string& folder) {
+  MakeFolder(folder);
+  return folder + "/lock";
+}
+
+std::string LockOfFile(const std::string& path) {
+  std::error_code error;
+  fs::path target = path;
+  if (fs::is_symlink(target, error)) target = fs::weakly_canonical(path, error);
+  return (error ? path : target.string()) + ".lock";
+}
+
 }  // namespace
 
-WriteLock::WriteLock(std::string lock_path, const std::string& what)
-    : path_(std::move(lock_path)), descriptor_(Acquire(path_, what)) {
+WriteLock::WriteLock(std::string lock_path, int descriptor)
+    : path_(std::move(lock_path)), descriptor_(descriptor) {
   const std::string holder = Holder();
   // The text is for people only: the lock holds without it, also on a full disk.
   if (ftruncate(descriptor_, 0) == 0) {
@@ -83,15 +102,28 @@ WriteLock::WriteLock(std::string lock_path, const std::string& what)
 }
 
 WriteLock WriteLock::OfFolder(const std::string& folder) {
-  MakeFolder(folder);
-  return {folder + "/lock", folder};
+  const std::string path = LockOfFolder(folder);
+  return {path, Acquire(path, folder)};
 }
 
 WriteLock WriteLock::OfFile(const std::string& path) {
-  std::error_code error;
-  fs::path target = path;
-  if (fs::is_symlink(target, error)) target = fs::weakly_canonical(path, error);
-  return {(error ? path : target.string()) + ".lock", path};
+  return {LockOfFile(path), Acquire(LockOfFile(path), path)};
+}
+
+std::optional<WriteLock> WriteLock::TryOfFolder(const std::string& folder) {
+  const std::string path = LockOfFolder(folder);
+  const int descriptor = TryAcquire(path, LOCK_EX);
+  if (descriptor < 0) return std::nullopt;
+  return WriteLock(path, descriptor);
+}
+
+WriteLock WriteLock::ShareFile(const std::string& path) {
+  return {LockOfFile(path), Acquire(LockOfFile(path), path, LOCK_SH)};
+}
+
+WriteLock WriteLock::ShareFolder(const std::string& folder) {
+  const std::string path = LockOfFolder(folder);
+  return {path, Acquire(path, folder, LOCK_SH)};
 }
 
 WriteLock::WriteLock(WriteLock&& other) noexcept
@@ -99,7 +131,8 @@ WriteLock::WriteLock(WriteLock&& other) noexcept
 
 WriteLock::~WriteLock() {
   if (descriptor_ < 0) return;
-  unlink(path_.c_str());
+  // A shared lock becomes ours alone when we are the last.
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) unlink(path_.c_str());
   close(descriptor_);
 }
 

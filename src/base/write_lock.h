@@ -7,6 +7,7 @@
 // A second process gets an Error with the command, process, host and time of the first.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace kibitz {
@@ -17,13 +18,19 @@ class WriteLock {
   static WriteLock OfFolder(const std::string& folder);
   // Of a file and what is kept beside it: the file PATH.lock. Symbolic links are followed.
   static WriteLock OfFile(const std::string& path);
+  // Nothing while another process holds it.
+  static std::optional<WriteLock> TryOfFolder(const std::string& folder);
+  // Of processes that each write a part: held by any number of them, and not together with OfFile
+  // or OfFolder.
+  static WriteLock ShareFile(const std::string& path);
+  static WriteLock ShareFolder(const std::string& folder);
   // Removes the lock file.
   ~WriteLock();
   WriteLock(WriteLock&& other) noexcept;
   WriteLock& operator=(WriteLock&&) = delete;
 
  private:
-  WriteLock(std::string lock_path, const std::string& what);
+  WriteLock(std::string lock_path, int descriptor);
 
   std::string path_;
   int descriptor_ = -1;

@@ -28,6 +28,25 @@ TEST(WriteLockTest, IsForOneAtATimeAndSaysWhoHasIt) {
   EXPECT_EQ(testing::MessageOf([&] { WriteLock::OfFolder(runs); }), "");
 }
 
+TEST(WriteLockTest, IsSharedByThoseThatWriteParts) {
+  const testing::TempFolder folder;
+  const std::string path = folder.File("a");
+  {
+    const WriteLock one = WriteLock::ShareFile(path);
+    {
+      const WriteLock two = WriteLock::ShareFile(path);
+      EXPECT_NE(testing::MessageOf([&] { WriteLock::OfFile(path); }), "");
+    }
+    EXPECT_NE(testing::MessageOf([&] { WriteLock::OfFile(path); }), "") << "one still has it";
+  }
+  EXPECT_FALSE(testing::Exists(path + ".lock"));
+  const WriteLock alone = WriteLock::OfFile(path);
+  EXPECT_NE(testing::MessageOf([&] { WriteLock::ShareFile(path); }), "");
+  const auto held = WriteLock::TryOfFolder(folder.path());
+  EXPECT_TRUE(held.has_value());
+  EXPECT_FALSE(WriteLock::TryOfFolder(folder.path()).has_value());
+}
+
 TEST(WriteLockTest, OfAFileFollowsLinks) {
   const testing::TempFolder folder;
   WriteFileAtomically(folder.File("real"), "x");

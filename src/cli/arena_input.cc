@@ -40,8 +40,27 @@ std::string PlayersDetails() {
   return details;
 }
 
-int PrintReport(const std::string& text, const nlohmann::ordered_json& json,
-                const Context& context) {
+int RunShared(const arena::RunOptions& run, const Context& context,
+              const std::function<int(const arena::RunOptions& run)>& command) {
+  return RunInJob([&](JobGroup& job) {
+    arena::RunOptions shared = run;
+    shared.job = &job;
+    try {
+      return command(shared);
+    } catch (const arena::ShardPlayed& played) {
+      return PrintReport(
+          run,
+          fmt::format("{}: {}; after the last one, the same command without --shards "
+                      "makes the report\n",
+                      run.out, played.message()),
+          {{"out", run.out}, {"shards", run.slice.shards}, {"shard", run.slice.shard}}, context);
+    }
+  });
+}
+
+int PrintReport(const arena::RunOptions& run, const std::string& text,
+                const nlohmann::ordered_json& json, const Context& context) {
+  if (!run.reports()) return 0;
   if (context.json) {
     PrintJson(json);
   } else {

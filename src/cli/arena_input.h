@@ -1,6 +1,7 @@
 // What the arena commands share: the options of games, and how a report is given.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -26,8 +27,12 @@ arena::GameSetup SetupOf(const std::string& command, const std::vector<std::stri
 // For the help of commands that take players.
 std::string PlayersDetails();
 
-// The text for people, or with --json the object.
-int PrintReport(const std::string& text, const nlohmann::ordered_json& json,
-                const Context& context);
+// Runs a command with the ranks of its job; says so where only a shard was played.
+int RunShared(const arena::RunOptions& run, const Context& context,
+              const std::function<int(const arena::RunOptions& run)>& command);
+
+// The text for people, or with --json the object; nothing on ranks above 0.
+int PrintReport(const arena::RunOptions& run, const std::string& text,
+                const nlohmann::ordered_json& json, const Context& context);
 
 }  // namespace kibitz::cli

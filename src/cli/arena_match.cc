@@ -57,7 +57,7 @@ std::optional<arena::SprtOptions> SprtOf(const ArenaMatchOptions& options) {
   return sprt;
 }
 
-int Run(const ArenaMatchOptions& options, const Context& context) {
+int Measure(const ArenaMatchOptions& options, const Context& context) {
   if (options.players.size() != 2) {
     throw Error::Usage("found {} players, expected two; 'arena tournament' takes more",
                        options.players.size());
@@ -74,12 +74,21 @@ int Run(const ArenaMatchOptions& options, const Context& context) {
     setup.further["sprt"] = {options.sprt, options.alpha, options.beta,
                              static_cast<int>(options.model)};
   }
+  setup.ends_early = match.sprt.has_value();
   arena::GameRun run(std::move(setup));
   Progress progress("games", static_cast<uint64_t>(match.games));
   const arena::MatchResult result = arena::RunMatch(run, match, &progress);
   progress.Finish();
   run.WriteReport(result.Text(), result.ToJson(), result.ToPage());
-  return PrintReport(result.Text(), result.ToJson(), context);
+  return PrintReport(options.input.run, result.Text(), result.ToJson(), context);
+}
+
+int Run(const ArenaMatchOptions& options, const Context& context) {
+  return RunShared(options.input.run, context, [&](const arena::RunOptions& run) {
+    ArenaMatchOptions shared = options;
+    shared.input.run = run;
+    return Measure(shared, context);
+  });
 }
 
 }  // namespace

@@ -27,12 +27,13 @@ Fields FieldsOf(ArenaOpeningsOptions& options) {
   return fields;
 }
 
-int Run(const ArenaOpeningsOptions& options, const Context& context) {
+int Measure(const ArenaOpeningsOptions& options, const Context& context) {
   Progress progress("candidates", 0);
   const arena::Book book = arena::MakeBook(options.options, options.run, &progress);
   progress.Finish();
-  WriteFileAtomically(options.book, book.Epd());
+  if (options.run.reports()) WriteFileAtomically(options.book, book.Epd());
   return PrintReport(
+      options.run,
       fmt::format("{}: {} positions of {} candidates; {} repeated, {} not balanced\n", options.book,
                   book.positions.size(), book.candidates, book.repeated, book.unbalanced),
       {{"book", options.book},
@@ -41,6 +42,14 @@ int Run(const ArenaOpeningsOptions& options, const Context& context) {
        {"repeated", book.repeated},
        {"unbalanced", book.unbalanced}},
       context);
+}
+
+int Run(const ArenaOpeningsOptions& options, const Context& context) {
+  return RunShared(options.run, context, [&](const arena::RunOptions& run) {
+    ArenaOpeningsOptions shared = options;
+    shared.run = run;
+    return Measure(shared, context);
+  });
 }
 
 }  // namespace

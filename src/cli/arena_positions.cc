@@ -31,10 +31,10 @@ template <typename Measured>
 int Report(Measured& result, const ArenaPositionsOptions& options, const Context& context) {
   result.player = options.ask.player;
   arena::WriteReports(options.run, result.Text(), result.ToJson(), result.ToPage());
-  return PrintReport(result.Text(), result.ToJson(), context);
+  return PrintReport(options.run, result.Text(), result.ToJson(), context);
 }
 
-int Run(const ArenaPositionsOptions& options, const Context& context) {
+int Measure(const ArenaPositionsOptions& options, const Context& context) {
   if (options.files.empty() == options.labels.data.empty()) {
     throw Error::Usage("give either EPD files, or --data with a policy data set");
   }
@@ -56,6 +56,14 @@ int Run(const ArenaPositionsOptions& options, const Context& context) {
   arena::SuiteResult result = arena::RunSuite(suite, asker, options.run, settings, &progress);
   progress.Finish();
   return Report(result, options, context);
+}
+
+int Run(const ArenaPositionsOptions& options, const Context& context) {
+  return RunShared(options.run, context, [&](const arena::RunOptions& run) {
+    ArenaPositionsOptions shared = options;
+    shared.run = run;
+    return Measure(shared, context);
+  });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "arena/puzzles.h"
+#include "base/error.h"
 #include "cli/arena_input.h"
 #include "cli/commands.h"
 #include "cli/record_run.h"
@@ -41,11 +42,14 @@ arena::PuzzleResult Measure(const std::vector<arena::Puzzle>& puzzles, arena::As
   return result;
 }
 
-int Run(const ArenaPuzzlesOptions& options, const Context& context) {
+int MeasureAll(const ArenaPuzzlesOptions& options, const Context& context) {
   arena::AskOptions ask = options.ask;
   ask.seed = options.run.seed;
   arena::Asker asker(ask, options.run.threads());
   std::optional<arena::Asker> other;
+  if (!options.versus.empty() && options.run.slice.alone()) {
+    throw Error::Usage("--versus and --shards exclude each other; start ranks with mpirun or srun");
+  }
   if (!options.versus.empty()) {
     ask.player = options.versus;
     other.emplace(ask, options.run.threads());
@@ -70,7 +74,15 @@ int Run(const ArenaPuzzlesOptions& options, const Context& context) {
     page.Verbatim(second.Text() + comparison.Text());
   }
   arena::WriteReports(options.run, text, json, page);
-  return PrintReport(text, json, context);
+  return PrintReport(options.run, text, json, context);
+}
+
+int Run(const ArenaPuzzlesOptions& options, const Context& context) {
+  return RunShared(options.run, context, [&](const arena::RunOptions& run) {
+    ArenaPuzzlesOptions shared = options;
+    shared.run = run;
+    return MeasureAll(shared, context);
+  });
 }
 
 }  // namespace

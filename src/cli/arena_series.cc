@@ -41,7 +41,7 @@ Fields FieldsOf(ArenaSeriesOptions& options) {
   return fields;
 }
 
-int Run(const ArenaSeriesOptions& options, const Context& context) {
+int Measure(const ArenaSeriesOptions& options, const Context& context) {
   if (options.players.size() != 2) {
     throw Error::Usage("found {} players, expected two", options.players.size());
   }
@@ -56,11 +56,19 @@ int Run(const ArenaSeriesOptions& options, const Context& context) {
   Progress progress("games", 0);
   const arena::SeriesResult result = arena::RunSeries(run, options.series, &progress);
   progress.Finish();
-  if (!options.save_trace.empty()) {
+  if (!options.save_trace.empty() && options.input.run.reports()) {
     arena::WriteTrace(options.save_trace, result, run, options.min_arrow_probability);
   }
   run.WriteReport(result.Text(), result.ToJson(), result.ToPage());
-  return PrintReport(result.Text(), result.ToJson(), context);
+  return PrintReport(options.input.run, result.Text(), result.ToJson(), context);
+}
+
+int Run(const ArenaSeriesOptions& options, const Context& context) {
+  return RunShared(options.input.run, context, [&](const arena::RunOptions& run) {
+    ArenaSeriesOptions shared = options;
+    shared.input.run = run;
+    return Measure(shared, context);
+  });
 }
 
 }  // namespace

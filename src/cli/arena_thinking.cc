@@ -53,7 +53,7 @@ std::vector<chess::Board> ReadPositions(const std::string& path) {
   return boards;
 }
 
-int Run(const ArenaThinkingOptions& options, const Context& context) {
+int Measure(const ArenaThinkingOptions& options, const Context& context) {
   if (options.fens.empty() && options.judge.teacher.empty()) {
     throw Error::Usage("give --fens, or --teacher with scores of positions");
   }
@@ -84,7 +84,15 @@ int Run(const ArenaThinkingOptions& options, const Context& context) {
       arena::RunThinking(positions, thinking, *judge, options.run, settings, &progress);
   progress.Finish();
   arena::WriteReports(options.run, result.Text(), result.ToJson(), result.ToPage());
-  return PrintReport(result.Text(), result.ToJson(), context);
+  return PrintReport(options.run, result.Text(), result.ToJson(), context);
+}
+
+int Run(const ArenaThinkingOptions& options, const Context& context) {
+  return RunShared(options.run, context, [&](const arena::RunOptions& run) {
+    ArenaThinkingOptions shared = options;
+    shared.run = run;
+    return Measure(shared, context);
+  });
 }
 
 }  // namespace

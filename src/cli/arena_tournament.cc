@@ -30,7 +30,7 @@ Fields FieldsOf(ArenaTournamentOptions& options) {
   return fields;
 }
 
-int Run(const ArenaTournamentOptions& options, const Context& context) {
+int Measure(const ArenaTournamentOptions& options, const Context& context) {
   if (options.players.size() < 2) {
     throw Error::Usage("found {} players, expected two or more", options.players.size());
   }
@@ -42,7 +42,15 @@ int Run(const ArenaTournamentOptions& options, const Context& context) {
   const arena::TournamentResult result = arena::RunTournament(run, options.tournament, &progress);
   progress.Finish();
   run.WriteReport(result.Text(), result.ToJson(), result.ToPage());
-  return PrintReport(result.Text(), result.ToJson(), context);
+  return PrintReport(options.input.run, result.Text(), result.ToJson(), context);
+}
+
+int Run(const ArenaTournamentOptions& options, const Context& context) {
+  return RunShared(options.input.run, context, [&](const arena::RunOptions& run) {
+    ArenaTournamentOptions shared = options;
+    shared.input.run = run;
+    return Measure(shared, context);
+  });
 }
 
 struct ArenaLadderOptions {
@@ -74,7 +82,7 @@ Fields FieldsOf(ArenaLadderOptions& options) {
   return fields;
 }
 
-int Run(const ArenaLadderOptions& options, const Context& context) {
+int Measure(const ArenaLadderOptions& options, const Context& context) {
   const auto engine = players::ParsePlayerName(options.engine);
   if (!engine) throw Error::Usage("--engine: {}", engine.reason());
   arena::LadderOptions ladder = options.ladder;
@@ -96,12 +104,21 @@ int Run(const ArenaLadderOptions& options, const Context& context) {
   arena::GameSetup setup = SetupOf("ladder", names, options.input);
   setup.further = {
       {"batch", ladder.batch}, {"max_games", ladder.max_games}, {"error", ladder.error}};
+  setup.ends_early = true;
   arena::GameRun run(std::move(setup));
   Progress progress("games", static_cast<uint64_t>(ladder.max_games));
   const arena::LadderResult result = arena::RunLadder(run, ladder, &progress);
   progress.Finish();
   run.WriteReport(result.Text(), result.ToJson(), result.ToPage());
-  return PrintReport(result.Text(), result.ToJson(), context);
+  return PrintReport(options.input.run, result.Text(), result.ToJson(), context);
+}
+
+int Run(const ArenaLadderOptions& options, const Context& context) {
+  return RunShared(options.input.run, context, [&](const arena::RunOptions& run) {
+    ArenaLadderOptions shared = options;
+    shared.input.run = run;
+    return Measure(shared, context);
+  });
 }
 
 }  // namespace

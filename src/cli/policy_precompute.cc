@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/job_group.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
@@ -26,6 +27,9 @@ void AddOutput(Fields& fields, OutputOptions& options) {
   fields.Add("out", options.out, "folder of the data set", {.required = true, .metavar = "DIR"});
   fields.Add("memory", options.memory, "max memory, such as 512M or 2G; the same for all shards",
              {.metavar = "SIZE"});
+  fields.Add("work", options.precompute.work,
+             "folder for unfinished work, on storage that all ranks share; default: out/work",
+             {.metavar = "DIR"});
   fields.Add("flush_seconds", options.precompute.flush_seconds,
              "seconds between flushes: a kill loses no more work than that",
              {.min = 0, .max = 86400});
@@ -63,7 +67,8 @@ Fields FieldsOf(PrecomputeCommandOptions& options) {
              "evaluations: .parquet, .jsonl, .jsonl.zst, or folders of them",
              {.required = true, .positional = true, .metavar = "PATH"});
   fields.Add("rows", options.rows, "max rows to read, such as 1M; 0: all", {.metavar = "N"});
-  fields.Add("shards", options.shards, "cut the input into N slices and read one of them",
+  fields.Add("shards", options.shards,
+             "cut the input into N slices and read one of them; the ranks of a job read all",
              {.min = 0, .max = 1'000'000, .metavar = "N"});
   fields.Add("shard", options.shard, "which slice, from 0", {.min = 0, .metavar = "K"});
   fields.Add("keep", options.output.precompute.keep_shards,
@@ -136,21 +141,32 @@ int RunPrecompute(const PrecomputeCommandOptions& options, const Context& contex
   if (!rows)
     throw Error::Usage("--rows is {}, expected a number such as 100000 or 1M", options.rows);
   precompute.rows = *rows;
-  if (options.shards > 0) {
-    return ReportShard(PrecomputeShard(options.input, options.output.out, options.shards,
-                                       options.shard, precompute),
-                       context);
-  }
-  if (options.shard > 0)
+  if (options.shard > 0 && options.shards == 0)
     throw Error::Usage("--shard is {}, but --shards is missing; give the number of slices",
                        options.shard);
-  return Report(Precompute(options.input, options.output.out, precompute), options.output.out,
-                context);
+  return RunInJob([&](JobGroup& job) {
+    if (options.shards > 0 && job.ranks() == 1) {
+      return ReportShard(PrecomputeShard(options.input, options.output.out, options.shards,
+                                         options.shard, precompute),
+                         context);
+    }
+    if (options.shard > 0)
+      throw Error::Usage("--shard is {}, but {} ranks read all slices; leave it out", options.shard,
+                         job.ranks());
+    precompute.shards = options.shards;
+    precompute.job = &job;
+    const Manifest manifest = Precompute(options.input, options.output.out, precompute);
+    return job.first() ? Report(manifest, options.output.out, context) : 0;
+  });
 }
 
 int RunMerge(const MergeOptions& options, const Context& context) {
-  return Report(Merge(options.shards, options.output.out, Completed(options.output)),
-                options.output.out, context);
+  return RunInJob([&](JobGroup& job) {
+    policy::PrecomputeOptions precompute = Completed(options.output);
+    precompute.job = &job;
+    const Manifest manifest = Merge(options.shards, options.output.out, precompute);
+    return job.first() ? Report(manifest, options.output.out, context) : 0;
+  });
 }
 
 }  // namespace
@@ -165,7 +181,8 @@ Command PolicyPrecompute() {
            "split into train, val and test by the hash of the position. A run that was stopped or\n"
            "killed resumes when it is started again and gives the same bytes. With --shards and\n"
            "--shard it reads one slice of the input, on any machine, with any number of threads;\n"
-           "'kibitz policy merge' joins the shards.",
+           "'kibitz policy merge' joins the shards. Under mpirun or srun the ranks share the work\n"
+           "and give the same bytes.",
        .example = "kibitz policy precompute evals.parquet --out data --test-share 0.2"},
       RunPrecompute);
 }
@@ -175,7 +192,9 @@ Command PolicyMerge() {
       {.name = "policy merge",
        .group = "Policy",
        .summary = "join the shards of a precompute into a data set",
-       .details = "Gives the same bytes as one precompute of the whole input. The shards stay.",
+       .details =
+           "Gives the same bytes as one precompute of the whole input. The shards stay. Under\n"
+           "mpirun or srun the ranks share the work.",
        .example = "kibitz policy precompute evals.parquet --out shards --shards 2 --shard 0\n"
                   "  kibitz policy precompute evals.parquet --out shards --shards 2 --shard 1\n"
                   "  kibitz policy merge shards --out merged"},

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "base/job_group.h"
 #include "base/text.h"
 #include "cli/json_output.h"
 #include "io/bytes/fingerprint.h"
@@ -51,6 +52,7 @@ Fields FieldsOf(RecordOutput& output) {
              "file for the records; an unfinished run keeps its parts in FILE.parts",
              {.required = true, .metavar = "FILE"});
   fields.Add("fresh", output.fresh, "discard an existing output and its parts, and start over");
+  fields.AddAll(FieldsOf(output.slice));
   return fields;
 }
 
@@ -61,7 +63,52 @@ Json DescribeInputs(const std::vector<std::string>& paths) {
   return inputs;
 }
 
-int Run(const RecordRun& run, const SkipCounter& skipped, const Context& context) {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct SliceWork {
+  RecordWork work;
+  int64_t kept = 0;    // Parts found at the start.
+  double seconds = 0;  // Of all work.
+};
+
+// Makes this process's slice of the parts.
+SliceWork MakeSlice(const RecordRun& run, const Slice& slice) {
+  const oracles::PartStore parts(run.output.out, run.stored_options, false, slice);
+  return {.work = parts.finished() ? RecordWork() : run.work(parts), .kept = parts.kept()};
+}
+
+// The sum over all ranks.
+RecordWork SumOf(JobGroup& job, const RecordWork& own) {
+  RecordWork sum;
+  for (const std::string& text : job.Meet(fmt::format("{} {}", own.positions, own.failures))) {
+    const auto words = SplitWords(text);
+    sum.positions += ParseInt(words[0]).value_or(0);
+    sum.failures += static_cast<int>(ParseInt(words[1]).value_or(0));
+  }
+  return sum;
+}
+
+int PrintSlice(const RecordRun& run, const SliceWork& made, const Context& context) {
+  const SliceOptions& slice = run.output.slice;
+  if (context.json) {
+    PrintJson({{"out", run.output.out},
+               {"shards", slice.shards},
+               {"shard", slice.shard},
+               {"asked", made.work.positions},
+               {"engine_failures", made.work.failures}});
+  } else {
+    fmt::print(
+        "{}: shard {} of {} is complete, {} positions searched; after the last one, the same "
+        "command without --shards joins them\n",
+        run.output.out, slice.shard, slice.shards, made.work.positions);
+  }
+  return 0;
+}
+
+int Finish(const RecordRun& run, const SkipCounter& skipped, const Context& context,
+           const std::function<SliceWork(const oracles::PartStore&)>& work) {
   oracles::PartStore parts(run.output.out, run.stored_options, run.output.fresh);
   if (parts.finished()) {
     Json report = parts.summary();
@@ -69,10 +116,7 @@ int Run(const RecordRun& run, const SkipCounter& skipped, const Context& context
     PrintDone(run, report, skipped, context);
     return 0;
   }
-  const auto start = std::chrono::steady_clock::now();
-  const RecordWork work = run.work(parts);
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const SliceWork done = work(parts);
   const oracles::Joined joined = run.join(parts);
   Json summary = {
       {"out", run.output.out},
@@ -84,13 +128,53 @@ int Run(const RecordRun& run, const SkipCounter& skipped, const Context& context
   summary["skipped"] = skipped.ToJson();
   parts.Finish(summary);
   Json report = summary;
-  report["asked"] = work.positions;
-  report["seconds"] = seconds;
-  report["positions_per_second"] = static_cast<double>(work.positions) / std::max(seconds, 1e-9);
-  report["parts_kept"] = parts.kept();
-  report["engine_failures"] = work.failures;
+  report["asked"] = done.work.positions;
+  report["seconds"] = done.seconds;
+  report["positions_per_second"] =
+      static_cast<double>(done.work.positions) / std::max(done.seconds, 1e-9);
+  report["parts_kept"] = done.kept;
+  report["engine_failures"] = done.work.failures;
   PrintDone(run, report, skipped, context);
   return 0;
+}
+
+// The ranks of a job.
+int RunRanks(RecordRun run, const SkipCounter& skipped, const Context& context, JobGroup& job) {
+  if (job.first()) {  // Makes or clears the folder.
+    const oracles::PartStore parts(run.output.out, run.stored_options, run.output.fresh);
+  }
+  run.output.fresh = false;
+  job.Meet();
+  const auto start = Clock::now();
+  SliceWork made = MakeSlice(run, run.output.slice.In(job));
+  made.work = SumOf(job, made.work);
+  made.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  int code = 0;
+  if (job.first()) code = Finish(run, skipped, context, [&](const auto&) { return made; });
+  job.Meet();
+  return code;
+}
+
+}  // namespace
+
+int Run(const RecordRun& run, const SkipCounter& skipped, const Context& context) {
+  return RunInJob([&](JobGroup& job) {
+    const Slice slice = run.output.slice.In(job);
+    if (job.ranks() > 1) return RunRanks(run, skipped, context, job);
+    if (slice.whole()) {
+      return Finish(run, skipped, context, [&](const oracles::PartStore& parts) {
+        const auto start = Clock::now();
+        const RecordWork work = run.work(parts);
+        return SliceWork{work, parts.kept(),
+                         std::chrono::duration<double>(Clock::now() - start).count()};
+      });
+    }
+    if (run.output.fresh) {
+      throw Error::Usage("--fresh would discard the other shards too; remove {} and {}.parts first",
+                         run.output.out, run.output.out);
+    }
+    return PrintSlice(run, MakeSlice(run, slice), context);
+  });
 }
 
 Fields FieldsOf(PositionInput& input) {

@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "base/progress.h"
 #include "base/skip_counter.h"
+#include "base/slice.h"
 #include "cli/command.h"
 #include "oracles/records/join.h"
 #include "oracles/records/part_store.h"
@@ -21,6 +22,7 @@ namespace kibitz::cli {
 struct RecordOutput {
   std::string out;
   bool fresh = false;
+  SliceOptions slice = {};
 };
 Fields FieldsOf(RecordOutput& output);
 
@@ -41,7 +43,9 @@ struct RecordRun {
 // Path, size and hash of each file, for the copy of the options.
 nlohmann::ordered_json DescribeInputs(const std::vector<std::string>& paths);
 
-// Computes the missing parts, joins them to the output and reports. Returns the exit code.
+// Computes the missing parts, joins them to the output and reports. The ranks of a job share the
+// parts, and rank 0 joins them; with --shards only a slice of the parts is made. Returns the exit
+// code.
 int Run(const RecordRun& run, const SkipCounter& skipped, const Context& context);
 
 // Positions to evaluate, and how many make a part.

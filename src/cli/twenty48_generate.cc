@@ -9,8 +9,10 @@
 #include "base/atomic_file.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "base/job_group.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/slice.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "base/write_lock.h"
@@ -40,6 +42,7 @@ struct GenerateOptions {
   std::string student;
   double temperature = 0;
   int threads = 0;
+  SliceOptions slice;
 
   int Threads() const { return threads == 0 ? HardwareThreads() : threads; }
 };
@@ -62,6 +65,7 @@ Fields FieldsOf(GenerateOptions& options) {
   fields.Add("threads", options.threads, "games played at a time; 0: one per core",
              {.min = 0, .max = 1024});
   fields.AddAll(FieldsOf(options.play));
+  fields.AddAll(FieldsOf(options.slice));
   return fields;
 }
 
@@ -74,10 +78,11 @@ RawMeta Plan(const GenerateOptions& options, int64_t index) {
   return meta;
 }
 
-// The games that are not in the folder yet.
-std::vector<int64_t> Missing(const GenerateOptions& options) {
+// The games of the slice that are not in the folder yet.
+std::vector<int64_t> Missing(const GenerateOptions& options, const Slice& slice) {
   std::vector<int64_t> numbers;
   for (int64_t index = options.first; index < options.first + options.games; ++index) {
+    if (!slice.Has(index - options.first)) continue;
     const std::string name = oracles::RawGameName(Plan(options, index));
     if (!fs::exists(options.out + "/" + name + ".meta.json")) numbers.push_back(index);
   }
@@ -99,19 +104,17 @@ Json SettingsOf(const GenerateOptions& options) {
 }
 
 // Games of other settings in one folder could not be told apart.
-void CheckSettings(const GenerateOptions& options, const std::vector<int64_t>& missing) {
+void CheckSettings(const GenerateOptions& options, int64_t kept) {
   const std::string path = options.out + "/settings.json";
-  const Json now = SettingsOf(options);
-  if (fs::exists(path)) {
-    const std::string difference = io::SettingsDifference(LoadConfig(path).tree, now);
-    if (difference.empty()) return;
-    throw Error("{}: made with other options: {}; give the same options to go on, or another --out",
-                path, difference);
-  }
-  if (std::ssize(missing) < options.games) {
+  if (kept > 0 && !fs::exists(path)) {
     LogWarn("{}: its games do not say which oracle made them; they are kept", options.out);
   }
-  WriteFileAtomically(path, now.dump(2) + "\n");
+  const Json now = SettingsOf(options);
+  io::WriteSettingsOnce(path, now);
+  const std::string difference = io::SettingsDifference(LoadConfig(path).tree, now);
+  if (difference.empty()) return;
+  throw Error("{}: made with other options: {}; give the same options to go on, or another --out",
+              path, difference);
 }
 
 struct Totals {
@@ -122,8 +125,7 @@ struct Totals {
 
 void PlayAll(const GenerateOptions& options, const oracles::AfterstateValue& evaluation,
              const std::vector<int64_t>& numbers, Totals& totals) {
-  Progress progress("games", static_cast<uint64_t>(options.games));
-  progress.Add(static_cast<uint64_t>(options.games) - numbers.size());
+  Progress progress("games", numbers.size());
   const auto keep = [&](const RawGame& game) {
     oracles::WriteRawGame(options.out, game);
     ++totals.games;
@@ -149,32 +151,63 @@ void PlayAll(const GenerateOptions& options, const oracles::AfterstateValue& eva
   progress.Finish();
 }
 
-int Run(const GenerateOptions& options, const Context& context) {
+// What all ranks have done.
+struct Report {
+  int64_t games = 0;
+  int64_t kept = 0;
+  int64_t moves = 0;
+  int64_t score = 0;
+};
+
+Report SumOf(JobGroup& job, const Report& own) {
+  Report sum;
+  for (const std::string& text : job.Meet(Json{own.games, own.kept, own.moves, own.score}.dump())) {
+    const Json of_rank = Json::parse(text);
+    sum.games += of_rank[0].get<int64_t>();
+    sum.kept += of_rank[1].get<int64_t>();
+    sum.moves += of_rank[2].get<int64_t>();
+    sum.score += of_rank[3].get<int64_t>();
+  }
+  return sum;
+}
+
+int Generate(const GenerateOptions& options, const Context& context, JobGroup& job) {
+  const Slice slice = options.slice.In(job);
   const auto evaluation = OpenEvaluation(options.oracle);
-  const WriteLock lock = WriteLock::OfFolder(options.out);
+  const WriteLock lock =
+      slice.whole() ? WriteLock::OfFolder(options.out) : WriteLock::ShareFolder(options.out);
   const auto start = std::chrono::steady_clock::now();
-  const std::vector<int64_t> numbers = Missing(options);
-  CheckSettings(options, numbers);
-  const int64_t kept = options.games - std::ssize(numbers);
+  const std::vector<int64_t> numbers = Missing(options, slice);
+  const int64_t ours = (options.games - slice.index + slice.count - 1) / slice.count;
+  const int64_t kept = ours - std::ssize(numbers);
+  if (job.first()) CheckSettings(options, kept);
+  job.Meet();
   Totals totals;
   PlayAll(options, *evaluation, numbers, totals);
+  const Report report = SumOf(
+      job, {.games = totals.games, .kept = kept, .moves = totals.moves, .score = totals.score});
+  if (!job.first()) return 0;
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const double mean =
-      totals.games == 0 ? 0 : static_cast<double>(totals.score) / static_cast<double>(totals.games);
-  const double rate = static_cast<double>(totals.moves) / seconds;
+      report.games == 0 ? 0 : static_cast<double>(report.score) / static_cast<double>(report.games);
+  const double rate = static_cast<double>(report.moves) / seconds;
   if (context.json) {
-    PrintJson({{"games", totals.games.load()},
-               {"kept", kept},
-               {"moves", totals.moves.load()},
+    PrintJson({{"games", report.games},
+               {"kept", report.kept},
+               {"moves", report.moves},
                {"mean_score", mean},
                {"moves_per_second", rate},
                {"folder", options.out}});
   } else {
     fmt::print("{} games played, {} found in the folder; {} moves, mean score {:.0f}, {} moves/s\n",
-               totals.games.load(), kept, totals.moves.load(), mean, HumanCount(rate));
+               report.games, report.kept, report.moves, mean, HumanCount(rate));
   }
   return 0;
+}
+
+int Run(const GenerateOptions& options, const Context& context) {
+  return RunInJob([&](JobGroup& job) { return Generate(options, context, job); });
 }
 
 }  // namespace

@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -78,36 +81,72 @@ Journal::~Journal() {
   close(descriptor_);
 }
 
+namespace {
+
+// A whole line; the first one of a journal has its settings.
+void TakeLine(const std::string& line, size_t number, const std::string& path, const Json& settings,
+              std::map<int64_t, Json>& results) {
+  const Json object = Json::parse(line, nullptr, false);
+  const bool first = number == 1;
+  if (!object.is_object() || !object.contains(first ? kSettings : "number") ||
+      (!first && (!object["number"].is_number_integer() || !object.contains("result")))) {
+    throw Error(
+        "{}, line {}: {} is no line of a journal; remove the line, or the file to start over", path,
+        number, Quoted(line));
+  }
+  if (!first) {
+    results.try_emplace(object["number"].get<int64_t>(), object["result"]);
+    return;
+  }
+  const std::string difference = SettingsDifference(object[kSettings], settings);
+  if (difference.empty()) return;
+  throw Error(
+      "{}: made with other options: {}; give the same options to resume, another --out, or "
+      "--fresh to start over",
+      path, difference);
+}
+
+}  // namespace
+
 void Journal::Read(const Json& settings) {
   std::ifstream in(path_, std::ios::binary);
   if (!in.good()) throw Error::System("cannot read " + path_);
   std::string line;
   off_t end = 0;  // Of the whole lines.
   for (size_t number = 1; std::getline(in, line) && !in.eof(); ++number) {
-    const Json object = Json::parse(line, nullptr, false);
-    const bool first = number == 1;
-    if (!object.is_object() || !object.contains(first ? kSettings : "number") ||
-        (!first && (!object["number"].is_number_integer() || !object.contains("result")))) {
-      throw Error(
-          "{}, line {}: {} is no line of a journal; remove the line, or the file to start over",
-          path_, number, Quoted(line));
-    }
-    if (first) {
-      const std::string difference = SettingsDifference(object[kSettings], settings);
-      if (!difference.empty()) {
-        throw Error(
-            "{}: made with other options: {}; give the same options to resume, another --out, or "
-            "--fresh to start over",
-            path_, difference);
-      }
-    } else {
-      results_[object["number"].get<int64_t>()] = object["result"];
-    }
+    TakeLine(line, number, path_, settings, results_);
     end += static_cast<off_t>(line.size()) + 1;
   }
   if (in.bad()) throw Error::System("cannot read " + path_);
   if (ftruncate(descriptor_, end) != 0) throw Error::System("cannot truncate " + path_);
   if (end == 0) WriteWhole(descriptor_, ToLine({{kSettings, settings}}), path_);
+}
+
+void Journal::Sync() {
+  if (fsync(descriptor_) != 0) throw Error::System("cannot sync " + path_);
+}
+
+void OtherJournal::Read(std::map<int64_t, Json>& results) {
+  std::ifstream in(path_, std::ios::binary);
+  if (!in.good()) throw Error::System("cannot read " + path_);
+  in.seekg(end_);
+  for (std::string line; std::getline(in, line) && !in.eof();) {
+    TakeLine(line, ++lines_, path_, settings_, results);
+    end_ += static_cast<std::streamoff>(line.size()) + 1;
+  }
+  if (in.bad()) throw Error::System("cannot read " + path_);
+}
+
+void WriteSettingsOnce(const std::string& path, const Json& settings) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!std::filesystem::exists(path)) {
+    try {
+      WriteFileAtomically(path, settings.dump(2) + "\n");
+    } catch (const Error&) {  // Another process is at it.
+      if (std::chrono::steady_clock::now() > until) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
 }
 
 const Json* Journal::Find(int64_t number) const {

@@ -26,6 +26,8 @@ namespace kibitz::io {
 // fingerprints (io/bytes/fingerprint.h), which settings of earlier versions lack.
 std::string SettingsDifference(const nlohmann::ordered_json& there,
                                const nlohmann::ordered_json& now);
+// Writes a file of settings unless it is there; several processes may do so at once.
+void WriteSettingsOnce(const std::string& path, const nlohmann::ordered_json& settings);
 
 class Journal {
  public:
@@ -50,6 +52,8 @@ class Journal {
   // disk has it within a fifth of a second of further appends, and when the journal is closed. From
   // any thread.
   void Append(int64_t number, const Json& result);
+  // Everything appended so far is on disk.
+  void Sync();
 
  private:
   void Read(const Json& settings);
@@ -60,6 +64,25 @@ class Journal {
   std::map<int64_t, Json> results_;
   std::mutex mutex_;
   std::chrono::steady_clock::time_point synced_ = {};  // Guarded by mutex_.
+};
+
+// A journal that another process writes.
+class OtherJournal {
+ public:
+  // The settings it must have.
+  OtherJournal(std::string path, nlohmann::ordered_json settings)
+      : path_(std::move(path)), settings_(std::move(settings)) {}
+
+  const std::string& path() const { return path_; }
+  // Adds the results since the last call; a line that is being written is left for the next. Throws
+  // Error as Journal does.
+  void Read(std::map<int64_t, nlohmann::ordered_json>& results);
+
+ private:
+  std::string path_;
+  nlohmann::ordered_json settings_;
+  size_t lines_ = 0;
+  std::streamoff end_ = 0;  // Of the lines read.
 };
 
 }  // namespace kibitz::io

@@ -23,7 +23,7 @@ int64_t FillParts(std::span<const GameSoFar> positions, int64_t part_size, const
   for (size_t first = 0; first < positions.size(); first += size) {
     const auto some = positions.subspan(first, std::min(size, positions.size() - first));
     const auto part = static_cast<int64_t>(first / size);
-    if (parts.Has(part)) {
+    if (!parts.Needs(part)) {
       progress.Add(some.size());
       continue;
     }

@@ -33,9 +33,10 @@ std::vector<std::string> PartsIn(const std::string& folder) {
 
 }  // namespace
 
-PartStore::PartStore(std::string out, Json options, bool fresh)
+PartStore::PartStore(std::string out, Json options, bool fresh, const Slice& slice)
     : out_(std::move(out)),
-      lock_(WriteLock::OfFile(out_)),
+      slice_(slice),
+      lock_(slice.whole() ? WriteLock::OfFile(out_) : WriteLock::ShareFile(out_)),
       folder_(out_ + ".parts"),
       options_(std::move(options)) {
   if (fresh) {
@@ -71,15 +72,12 @@ bool PartStore::LookAtOutput() {
 
 void PartStore::OpenFolder() {
   const std::string note = folder_ + "/settings.json";
-  if (fs::exists(note)) {
-    CheckOptions(LoadConfig(note).tree, note);
-  } else {
-    MakeFolder(folder_);
-    if (!PartsIn(folder_).empty()) {
-      throw Error("{}: parts without a settings.json; remove the folder or give --fresh", folder_);
-    }
-    WriteFileAtomically(note, options_.dump(2) + "\n");
+  MakeFolder(folder_);
+  if (!fs::exists(note) && !PartsIn(folder_).empty()) {
+    throw Error("{}: parts without a settings.json; remove the folder or give --fresh", folder_);
   }
+  io::WriteSettingsOnce(note, options_);
+  CheckOptions(LoadConfig(note).tree, note);
   kept_ = static_cast<int64_t>(PartsIn(folder_).size());
 }
 
@@ -97,6 +95,8 @@ std::string PartStore::PathOf(int64_t part) const {
 }
 
 bool PartStore::Has(int64_t part) const { return fs::exists(PathOf(part)); }
+
+bool PartStore::Needs(int64_t part) const { return slice_.Has(part) && !Has(part); }
 
 void PartStore::Write(int64_t part, std::span<const Json> units) const {
   io::ByteSink sink(PathOf(part));

@@ -5,12 +5,13 @@
 //   PartStore store(out, options);
 //   if (store.finished()) return;
 //   for (int64_t part = 0; part < parts; ++part) {
-//     if (!store.Has(part)) store.Write(part, Work(part));
+//     if (store.Needs(part)) store.Write(part, Work(part));
 //   }
 //   store.ForEachUnit([&](const io::JsonLine& unit) { Use(unit.root()); });   // Into OUT.
 //   store.Finish(summary);
 //
-// Existing parts must have been made with the same options.
+// Existing parts must have been made with the same options. Several processes can fill one folder,
+// a slice of the parts each; then one without a slice joins them.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "base/slice.h"
 #include "base/write_lock.h"
 #include "io/tables/jsonl.h"
 
@@ -31,7 +33,7 @@ class PartStore {
 
   // Takes the lock of OUT first. Throws Error where OUT or its parts were made with other options
   // or by another program; `fresh` removes them instead.
-  PartStore(std::string out, Json options, bool fresh = false);
+  PartStore(std::string out, Json options, bool fresh = false, const Slice& slice = {});
 
   // OUT is complete and of these options.
   bool finished() const { return finished_; }
@@ -40,7 +42,8 @@ class PartStore {
   const std::string& out() const { return out_; }
   const Json& options() const { return options_; }
 
-  bool Has(int64_t part) const;
+  // Whether the part is missing and of this slice.
+  bool Needs(int64_t part) const;
   // May be called from several threads for different parts.
   void Write(int64_t part, std::span<const Json> units) const;
   // Number of parts found at the start.
@@ -54,11 +57,13 @@ class PartStore {
 
  private:
   std::string PathOf(int64_t part) const;
+  bool Has(int64_t part) const;
   void CheckOptions(const Json& found, const std::string& place) const;
   bool LookAtOutput();
   void OpenFolder();
 
   std::string out_;
+  Slice slice_;
   WriteLock lock_;
   std::string folder_;
   Json options_;

@@ -27,12 +27,12 @@ TEST(PartStoreTest, KeepsPartsInOrderOverRuns) {
     const PartStore store(folder.File("a"), options);
     store.Write(11, std::vector<Json>{3});
     store.Write(2, std::vector<Json>{1, 2});
-    EXPECT_FALSE(store.Has(0));
+    EXPECT_TRUE(store.Needs(0));
   }
   {
     const PartStore store(folder.File("a"), options);
     EXPECT_EQ(store.kept(), 2);
-    EXPECT_TRUE(store.Has(2));
+    EXPECT_FALSE(store.Needs(2));
     EXPECT_EQ(UnitsIn(store), "123");
     EXPECT_THAT(MessageOf([&] { PartStore(folder.File("a"), options, true); }),
                 HasSubstr("is being written by process"));
@@ -47,6 +47,25 @@ TEST(PartStoreTest, KeepsPartsInOrderOverRuns) {
   const PartStore again(folder.File("a"), options);
   EXPECT_TRUE(again.finished());
   EXPECT_EQ(again.summary()["rows"], 3);
+}
+
+TEST(PartStoreTest, SlicesFillOneFolder) {
+  const testing::TempFolder folder;
+  const Json options = {{"nodes", 5}};
+  {
+    const PartStore even(folder.File("a"), options, false, {2, 0});
+    const PartStore odd(folder.File("a"), options, false, {2, 1});
+    for (int part = 0; part < 5; ++part) {
+      EXPECT_NE(even.Needs(part), odd.Needs(part));
+      (even.Needs(part) ? even : odd).Write(part, std::vector<Json>{part});
+    }
+    EXPECT_THAT(MessageOf([&] { PartStore(folder.File("a"), options); }),
+                HasSubstr("is being written by process"));
+  }
+  const PartStore all(folder.File("a"), options);
+  EXPECT_EQ(UnitsIn(all), "01234");
+  EXPECT_FALSE(all.Needs(4));
+  EXPECT_TRUE(all.Needs(5));
 }
 
 TEST(PartStoreTest, RefusesWhatOthersHaveMade) {

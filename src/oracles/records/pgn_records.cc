@@ -90,7 +90,7 @@ class PgnRun {
       skipped_.Add(kDuplicateReason, {.file = place});
       return true;
     }
-    if (!parts_.Has(part_)) {
+    if (parts_.Needs(part_)) {
       waiting_.push_back(Noted(game, place, options_.ignore_notes));
     }
     ++games_;
@@ -113,7 +113,7 @@ class PgnRun {
 
   void EndPart() {
     ThrowIfInterrupted();
-    if (!parts_.Has(part_)) {
+    if (parts_.Needs(part_)) {
       if (teacher_ != nullptr) AskTeacher();
       std::vector<Json> units;
       for (const NotedGame& game : waiting_) {

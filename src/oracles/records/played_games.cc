@@ -97,7 +97,7 @@ class Tournament {
     while (next_ < options_.games && static_cast<int>(running_.size()) < players_.at_once) {
       const int64_t part = PartOf(next_);
       const int64_t end = std::min((part + 1) * options_.part_games, options_.games);
-      if (next_ % options_.part_games == 0 && parts_.Has(part)) {
+      if (next_ % options_.part_games == 0 && !parts_.Needs(part)) {
         progress_.Add(static_cast<uint64_t>(end - next_));
         next_ = end;
         continue;

@@ -26,24 +26,35 @@ const io::NpyLayout& IndexLayout() {
   return layout;
 }
 
-std::string Header(const io::NpyLayout& layout, uint64_t rows) {
+}  // namespace
+
+std::string PackedFile::Header(uint64_t rows) const {
   return io::NpyHeader(layout, std::vector<int64_t>{static_cast<int64_t>(rows)});
 }
 
-// What is in each of a split's three files.
-struct Part {
-  std::string_view name;
-  const io::NpyLayout& layout;
-};
-std::array<Part, 3> Parts() {
-  return {Part{"positions", PositionLayout()}, Part{"analyses", AnalysisLayout()},
-          Part{"index", IndexLayout()}};
+std::array<PackedFile, 3> FilesOf(Split split) {
+  const auto name = [&](std::string_view part) {
+    return fmt::format("{}_{}.npy", NameOf(split), part);
+  };
+  return {PackedFile{name("positions"), PositionLayout()},
+          PackedFile{name("analyses"), AnalysisLayout()}, PackedFile{name("index"), IndexLayout()}};
 }
 
-}  // namespace
+void AddIndex(std::span<const PackedPosition> positions, SplitCounts& counts,
+              std::vector<uint64_t>& index) {
+  for (const PackedPosition& position : positions) {
+    if (counts.positions % kIndexStep == 0) index.push_back(counts.analyses);
+    ++counts.positions;
+    counts.analyses += position.analyses;
+  }
+}
 
-std::string PackedWriter::Name(Split split, std::string_view part) {
-  return fmt::format("{}_{}.npy", NameOf(split), part);
+void PutInPlace(const std::string& from, const std::string& folder, const Manifest& manifest) {
+  for (const auto& [name, state] : manifest.files) {
+    fs::rename(from + "/" + name, folder + "/" + name);
+  }
+  Vocabulary::Full().Write(folder + "/vocab.npy");
+  manifest.Write(folder);
 }
 
 PackedWriter::PackedWriter(std::string folder, Json identity, double flush_seconds)
@@ -63,12 +74,12 @@ void PackedWriter::Begin() {
   counts_ = {};
   skipped_ = {};
   next_partition_ = 0;
-  const auto open = [&](Split split, const Part& part) {
-    return AppendFile(File(Name(split, part.name)), FileState(), Header(part.layout, 0).size());
+  const auto open = [&](const PackedFile& file) {
+    return AppendFile(File(file.name), FileState(), file.Header(0).size());
   };
   for (Split split : kSplits) {
-    const auto parts = Parts();
-    files_.push_back({open(split, parts[0]), open(split, parts[1]), open(split, parts[2])});
+    const auto parts = FilesOf(split);
+    files_.push_back({open(parts[0]), open(parts[1]), open(parts[2])});
   }
 }
 
@@ -78,17 +89,16 @@ bool PackedWriter::Resume() {
   try {
     const Json json = LoadConfig(path).tree;
     if (json.at("identity") != identity_) return false;
-    const auto open = [&](Split split, const Part& part) {
-      const std::string name = Name(split, part.name);
-      const FileState state = FileStateFrom(json.at("files").at(name), path);
-      const uint64_t head = Header(part.layout, 0).size();
-      AppendFile file(File(name), state, head);
-      if (StateOfFile(File(name), head) != state) throw Error("{}: damaged", File(name));
+    const auto open = [&](const PackedFile& part) {
+      const FileState state = FileStateFrom(json.at("files").at(part.name), path);
+      const uint64_t head = part.Header(0).size();
+      AppendFile file(File(part.name), state, head);
+      if (StateOfFile(File(part.name), head) != state) throw Error("{}: damaged", File(part.name));
       return file;
     };
     for (Split split : kSplits) {
-      const auto parts = Parts();
-      files_.push_back({open(split, parts[0]), open(split, parts[1]), open(split, parts[2])});
+      const auto parts = FilesOf(split);
+      files_.push_back({open(parts[0]), open(parts[1]), open(parts[2])});
       const Json& counts = json.at("splits").at(std::string(NameOf(split)));
       counts_[static_cast<size_t>(split)] = {counts.at(0).get<uint64_t>(),
                                              counts.at(1).get<uint64_t>()};
@@ -109,13 +119,8 @@ bool PackedWriter::Resume() {
 void PackedWriter::Append(const GroupedPartition& partition) {
   for (size_t s = 0; s < kSplits.size(); ++s) {
     const Grouped& from = partition.splits[s];
-    SplitCounts& counts = counts_[s];
     std::vector<uint64_t> index;
-    for (const PackedPosition& position : from.positions) {
-      if (counts.positions % kIndexStep == 0) index.push_back(counts.analyses);
-      ++counts.positions;
-      counts.analyses += position.analyses;
-    }
+    AddIndex(from.positions, counts_[s], index);
     files_[s].positions.Append(BytesOf(from.positions));
     files_[s].analyses.Append(BytesOf(from.analyses));
     files_[s].index.Append(BytesOf(index));
@@ -134,7 +139,7 @@ void PackedWriter::Flush() {
     size_t i = 0;
     for (AppendFile* file : {&files_[s].positions, &files_[s].analyses, &files_[s].index}) {
       file->Sync();
-      files[Name(split, Parts()[i++].name)] = ToJson(file->state());
+      files[FilesOf(split)[i++].name] = ToJson(file->state());
     }
     splits[std::string(NameOf(split))] = {counts_[s].positions, counts_[s].analyses};
   }
@@ -155,9 +160,10 @@ void PackedWriter::Finish(const std::string& folder, Manifest manifest) {
                                           files_[s].index.state().bytes / sizeof(uint64_t)};
     size_t i = 0;
     for (AppendFile* file : {&files_[s].positions, &files_[s].analyses, &files_[s].index}) {
-      file->WriteHead(Header(Parts()[i].layout, rows[i]));
+      const PackedFile part = FilesOf(split)[i];
+      file->WriteHead(part.Header(rows[i]));
       file->Sync();
-      manifest.files.emplace_back(Name(split, Parts()[i].name), file->state());
+      manifest.files.emplace_back(part.name, file->state());
       ++i;
     }
   }
@@ -165,9 +171,12 @@ void PackedWriter::Finish(const std::string& folder, Manifest manifest) {
   // from the shards, which are still there.
   fs::remove(File("journal.json"));
   files_.clear();
-  for (const auto& [name, state] : manifest.files) fs::rename(File(name), folder + "/" + name);
-  Vocabulary::Full().Write(folder + "/vocab.npy");
-  manifest.Write(folder);
+  PutInPlace(folder_, folder, manifest);
+}
+
+void PackedWriter::Close() {
+  Flush();
+  files_.clear();
 }
 
 }  // namespace kibitz::policy

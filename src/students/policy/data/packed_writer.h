@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,22 @@
 #include "students/policy/data/manifest.h"
 
 namespace kibitz::policy {
+
+// A split has three files: positions, analyses, index.
+struct PackedFile {
+  std::string name;  // "train_positions.npy"
+  const io::NpyLayout& layout;
+
+  std::string Header(uint64_t rows) const;
+};
+std::array<PackedFile, 3> FilesOf(Split split);
+
+// Appends where the analyses of every 32nd position begin; `counts` is what came before.
+void AddIndex(std::span<const PackedPosition> positions, SplitCounts& counts,
+              std::vector<uint64_t>& index);
+
+// Moves finished files into `folder` and writes vocabulary and manifest.
+void PutInPlace(const std::string& from, const std::string& folder, const Manifest& manifest);
 
 // Writes packed rows partition by partition, in a folder of its own, and resumes a killed run:
 // journal.json there has the state after the last flush.
@@ -33,6 +50,8 @@ class PackedWriter {
   // Writes the headers, syncs, moves the files into `folder` and writes the manifest, whose counts
   // and files are filled in.
   void Finish(const std::string& folder, Manifest manifest);
+  // Flushes instead: the files stay here, as a part for packed_parts.h.
+  void Close();
 
  private:
   struct SplitFiles {
@@ -45,7 +64,6 @@ class PackedWriter {
   void Begin();
   void Flush();
   std::string File(const std::string& name) const { return folder_ + "/" + name; }
-  static std::string Name(Split split, std::string_view part);
 
   std::string folder_;
   nlohmann::ordered_json identity_;

@@ -1,9 +1,13 @@
 #include "students/policy/data/precompute.h"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <future>
+#include <optional>
+#include <thread>
 
 #include "base/error.h"
 #include "base/interrupt.h"
@@ -14,6 +18,7 @@
 #include "students/policy/data/append_file.h"
 #include "students/policy/data/export.h"
 #include "students/policy/data/group.h"
+#include "students/policy/data/packed_parts.h"
 #include "students/policy/data/packed_writer.h"
 
 namespace kibitz::policy {
@@ -22,8 +27,29 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Unfinished work; removed at the end.
+constexpr int kLateSeconds = 60;  // Until shared storage shows what another machine wrote.
+
+// What becomes the data set; removed at the end.
 std::string WorkFolder(const std::string& out) { return out + "/work"; }
+// Everything else that is unfinished.
+std::string Scratch(const std::string& out, const PrecomputeOptions& options) {
+  return options.work.empty() ? WorkFolder(out) : options.work;
+}
+
+std::string PartFolder(const std::string& scratch, int rank, int ranks) {
+  return fmt::format("{}/sorted-{:04}-of-{:04}", scratch, rank, ranks);
+}
+
+// Of --work only what a run makes there; `shards`: those too, as a merge does not make them.
+void RemoveWork(const std::string& out, const PrecomputeOptions& options, bool shards = true) {
+  fs::remove_all(WorkFolder(out));
+  if (options.work.empty() || !fs::exists(options.work)) return;
+  for (const auto& entry : fs::directory_iterator(options.work)) {
+    const std::string name = entry.path().filename().string();
+    const bool of_shards = name.starts_with("shard-") || name.starts_with("lines-");
+    if (name.starts_with("sorted-") || (shards && of_shards)) fs::remove_all(entry.path());
+  }
+}
 
 PrecomputeOptions Completed(PrecomputeOptions options) {
   if (options.threads == 0) options.threads = HardwareThreads();
@@ -41,8 +67,8 @@ PrecomputeOptions Completed(PrecomputeOptions options) {
   return options;
 }
 
-ShardOptions ForShard(uint64_t shards, uint64_t shard, const PrecomputeOptions& options,
-                      bool durable) {
+ShardOptions ForShard(uint64_t shards, uint64_t shard, const std::string& scratch,
+                      const PrecomputeOptions& options) {
   if (shards == 0 || shard >= shards) {
     throw Error::Usage("--shard is {} of {}; expected 0 to {}", shard, shards,
                        shards == 0 ? 0 : shards - 1);
@@ -53,7 +79,9 @@ ShardOptions ForShard(uint64_t shards, uint64_t shard, const PrecomputeOptions& 
           .threads = options.threads,
           .memory_bytes = options.memory_bytes,
           .flush_seconds = options.flush_seconds,
-          .durable = durable};
+          .durable = options.keep_shards,
+          .scratch = scratch,
+          .piece_bytes = options.piece_bytes};
 }
 
 // Nothing when the folder has no data set. Throws Error when it has another one.
@@ -71,7 +99,7 @@ std::optional<Manifest> AlreadyThere(const std::string& out, const Json& input,
     LogInfo("{}: already complete", out);
     if (!options.keep_shards && fs::exists(WorkFolder(out))) {  // Of a run killed at its very end.
       const WriteLock lock = WriteLock::OfFolder(WorkFolder(out));
-      fs::remove_all(WorkFolder(out));
+      RemoveWork(out, options);
     }
     return manifest;
   }
@@ -138,19 +166,24 @@ uint64_t PartitionBytes(const std::vector<ShardState>& shards, size_t partition)
   return bytes;
 }
 
-// Groups partitions on the pool, appends them in order.
+// Groups the partitions from `first` to `last` on the pool, appends them in order.
 class Grouping {
  public:
-  Grouping(const std::vector<ShardState>& shards, PackedWriter& writer,
+  Grouping(const std::vector<ShardState>& shards, size_t first, size_t last, PackedWriter& writer,
            const PrecomputeOptions& options)
-      : shards_(shards), writer_(writer), options_(options), progress_("rows sorted", Rows()) {}
+      : shards_(shards),
+        first_(first),
+        last_(last),
+        writer_(writer),
+        options_(options),
+        progress_("rows sorted", Rows()) {}
 
   void Run() {
     ThreadPool pool(options_.threads);
-    const size_t partitions = shards_[0].partitions.size();
-    for (size_t i = 0; i < writer_.next_partition(); ++i) progress_.Add(RowsOf(i));
+    const size_t begin = first_ + writer_.next_partition();
+    for (size_t i = first_; i < begin; ++i) progress_.Add(RowsOf(i));
     try {
-      for (size_t i = writer_.next_partition(); i < partitions; ++i) {
+      for (size_t i = begin; i < last_; ++i) {
         while (!Fits(i)) TakeFirst();
         Start(pool, i);
       }
@@ -173,7 +206,7 @@ class Grouping {
   }
   uint64_t Rows() const {
     uint64_t rows = 0;
-    for (size_t i = 0; i < shards_[0].partitions.size(); ++i) rows += RowsOf(i);
+    for (size_t i = first_; i < last_; ++i) rows += RowsOf(i);
     return rows;
   }
   // Whether there is memory for one more.
@@ -205,47 +238,164 @@ class Grouping {
   }
 
   const std::vector<ShardState>& shards_;
+  size_t first_;
+  size_t last_;
   PackedWriter& writer_;
   PrecomputeOptions options_;
   Progress progress_;
   std::deque<Task> running_;
 };
 
-// Sorts and groups into out, as packed rows.
-Manifest Join(const std::vector<ShardState>& shards, const std::string& work,
-              const std::string& out, const PrecomputeOptions& options) {
-  Manifest manifest;
-  manifest.input = shards[0].fingerprint;
-  manifest.shares = options.shares;
-  Json identity = {{"input", manifest.input},
-                   {"shards", shards.size()},
-                   {"partitions", shards[0].partitions.size()},
-                   {"val_share", options.shares.val},
-                   {"test_share", options.shares.test}};
-  PackedWriter writer(work + "/sorted", std::move(identity), options.flush_seconds);
-  Grouping(shards, writer, options).Run();
-  manifest.skipped = writer.skipped();
-  for (const ShardState& shard : shards) {
-    manifest.rows += shard.rows;
-    manifest.skipped.Merge(shard.skipped);
-  }
-  if (writer.analyses() == 0) {
-    throw Error("{}: the input has no valid row among {}; left out: {}", out, manifest.rows,
-                manifest.skipped.empty() ? "nothing" : manifest.skipped.Text());
-  }
-  writer.Finish(out, std::move(manifest));
-  return Manifest::Read(out);
+void CheckNotEmpty(const Manifest& manifest, uint64_t analyses, const std::string& out) {
+  if (analyses > 0) return;
+  throw Error("{}: the input has no valid row among {}; left out: {}", out, manifest.rows,
+              manifest.skipped.empty() ? "nothing" : manifest.skipped.Text());
 }
 
-Manifest JoinAs(const std::vector<ShardState>& shards, const std::string& out,
-                const PrecomputeOptions& options) {
-  const std::string work = WorkFolder(out);
-  if (options.storage == Storage::kPacked) return Join(shards, work, out, options);
-  const std::string packed = work + "/packed";
-  MakeFolder(packed);
-  if (!Manifest::Exists(packed)) Join(shards, work, packed, options);
-  return Export(packed, out, {.storage = Storage::kPlanes});
-}
+// The work of one precompute or merge, shared with the other ranks.
+class SharedRun {
+ public:
+  SharedRun(std::string out, const PrecomputeOptions& options)
+      : out_(std::move(out)),
+        options_(options),
+        job_(options.job != nullptr ? *options.job : alone_),
+        scratch_(Scratch(out_, options)) {}
+
+  // What rank 0 finds is the plan of all: "" when everything is there. It has the lock from then
+  // on.
+  std::string Plan(const std::function<std::string()>& find) {
+    std::string plan;
+    if (job_.first()) {
+      plan = find();
+      if (!plan.empty()) lock_.emplace(WriteLock::OfFolder(WorkFolder(out_)));
+    }
+    return job_.Meet(plan)[0];
+  }
+
+  // The number of slices: as in a run before, which may have had other ranks.
+  uint64_t Shards(const Json& input) const {
+    if (options_.shards > 0) return options_.shards;
+    if (fs::is_directory(scratch_)) {
+      for (const auto& entry : fs::directory_iterator(scratch_)) {
+        const std::string folder = entry.path().string();
+        if (!entry.is_directory() || !ShardState::Exists(folder)) continue;
+        const ShardState shard = ShardState::Read(folder);
+        if (Fingerprint::Change(shard.fingerprint, input).empty()) return shard.shards;
+      }
+    }
+    return static_cast<uint64_t>(job_.ranks());
+  }
+
+  // Every rank makes its shards, then waits for the others' and reads them.
+  std::vector<ShardState> MakeShards(const std::vector<InputFile>& files, uint64_t shards) {
+    for (auto i = static_cast<uint64_t>(job_.rank()); i < shards;
+         i += static_cast<uint64_t>(job_.ranks())) {
+      MakeShard(ShardFolder(scratch_, shards, i), files, ForShard(shards, i, scratch_, options_));
+    }
+    job_.Meet();
+    std::vector<ShardState> made;
+    for (uint64_t i = 0; i < shards; ++i)
+      made.push_back(ReadSoon(ShardFolder(scratch_, shards, i)));
+    return made;
+  }
+
+  // Sorts and groups into out.
+  Manifest Join(const std::vector<ShardState>& shards) {
+    if (options_.storage == Storage::kPacked) {
+      JoinPacked(shards, out_);
+    } else {
+      const std::string packed = WorkFolder(out_) + "/packed";
+      MakeFolder(packed);
+      if (!Manifest::Exists(packed)) JoinPacked(shards, packed);
+      if (job_.first()) Export(packed, out_, {.storage = Storage::kPlanes});
+    }
+    job_.Meet();
+    return Manifest::Read(out_);
+  }
+
+  void Remove(bool shards) {
+    if (job_.first()) RemoveWork(out_, options_, shards);
+    job_.Meet();
+  }
+
+ private:
+  static ShardState ReadSoon(const std::string& folder) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(kLateSeconds);
+    while (true) {
+      if (ShardState::Exists(folder)) {
+        ShardState shard = ShardState::Read(folder);
+        if (shard.done) return shard;
+      }
+      if (std::chrono::steady_clock::now() > end) {
+        throw Error(
+            "{}: another rank made this shard, but it is not here; put --work or --out on "
+            "storage that all machines share",
+            folder);
+      }
+      ThrowIfInterrupted();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+
+  void JoinPacked(const std::vector<ShardState>& shards, const std::string& to) {
+    const auto rank = static_cast<size_t>(job_.rank());
+    const auto ranks = static_cast<size_t>(job_.ranks());
+    const size_t partitions = shards[0].partitions.size();
+    Manifest manifest;
+    manifest.input = shards[0].fingerprint;
+    manifest.shares = options_.shares;
+    for (const ShardState& shard : shards) {
+      manifest.rows += shard.rows;
+      manifest.skipped.Merge(shard.skipped);
+    }
+    Json identity = {{"input", manifest.input},
+                     {"shards", shards.size()},
+                     {"partitions", partitions},
+                     {"val_share", options_.shares.val},
+                     {"test_share", options_.shares.test},
+                     {"rank", rank},
+                     {"ranks", ranks}};
+    // A single rank's files become the data set.
+    const std::string folder =
+        ranks == 1 ? WorkFolder(out_) + "/sorted" : PartFolder(scratch_, job_.rank(), job_.ranks());
+    PackedWriter writer(folder, std::move(identity), options_.flush_seconds);
+    Grouping(shards, partitions * rank / ranks, partitions * (rank + 1) / ranks, writer, options_)
+        .Run();
+    if (ranks == 1) {
+      manifest.skipped.Merge(writer.skipped());
+      CheckNotEmpty(manifest, writer.analyses(), out_);
+      writer.Finish(to, std::move(manifest));
+    } else {
+      writer.Close();
+      JoinRanks(to, std::move(manifest));
+    }
+  }
+
+  void JoinRanks(const std::string& to, Manifest manifest) {
+    const std::string joined = WorkFolder(out_) + "/joined";
+    if (job_.first()) {
+      fs::remove_all(joined);
+      MakeFolder(joined);
+    }
+    job_.Meet();
+    std::vector<PackedPart> parts;
+    uint64_t analyses = 0;
+    for (int i = 0; i < job_.ranks(); ++i) {
+      parts.push_back(ReadPart(PartFolder(scratch_, i, job_.ranks())));
+      manifest.skipped.Merge(parts.back().skipped);
+      for (const SplitCounts& counts : parts.back().counts) analyses += counts.analyses;
+    }
+    CheckNotEmpty(manifest, analyses, out_);
+    JoinParts(parts, joined, to, std::move(manifest), job_);
+  }
+
+  std::string out_;
+  PrecomputeOptions options_;
+  JobGroup alone_;
+  JobGroup& job_;
+  std::string scratch_;
+  std::optional<WriteLock> lock_;
+};
 
 }  // namespace
 
@@ -254,20 +404,22 @@ Manifest Precompute(const std::vector<std::string>& inputs, const std::string& o
   const PrecomputeOptions options = Completed(given);
   const std::vector<InputFile> files = FindInputs(inputs);
   const Json input = Fingerprint{files, options.rows}.ToJson();
-  if (const auto there = AlreadyThere(out, input, options)) return *there;
-  const WriteLock lock = WriteLock::OfFolder(WorkFolder(out));
-  const std::vector<ShardState> shards = {
-      MakeShard(WorkFolder(out) + "/shard", files, ForShard(1, 0, options, options.keep_shards))};
-  Manifest manifest = JoinAs(shards, out, options);
-  if (!options.keep_shards) fs::remove_all(WorkFolder(out));
+  SharedRun run(out, options);
+  const std::string shards = run.Plan([&] {
+    return AlreadyThere(out, input, options) ? std::string() : std::to_string(run.Shards(input));
+  });
+  if (shards.empty()) return Manifest::Read(out);
+  Manifest manifest = run.Join(run.MakeShards(files, std::stoull(shards)));
+  if (!options.keep_shards) run.Remove(true);
   return manifest;
 }
 
 ShardState PrecomputeShard(const std::vector<std::string>& inputs, const std::string& out,
                            uint64_t shards, uint64_t shard, const PrecomputeOptions& given) {
-  const PrecomputeOptions options = Completed(given);
-  return MakeShard(fmt::format("{}/shard-{:04}-of-{:04}", out, shard, shards), FindInputs(inputs),
-                   ForShard(shards, shard, options, true));
+  PrecomputeOptions options = Completed(given);
+  options.keep_shards = true;
+  return MakeShard(ShardFolder(out, shards, shard), FindInputs(inputs),
+                   ForShard(shards, shard, options.work.empty() ? out : options.work, options));
 }
 
 Manifest Merge(const std::vector<std::string>& folders, const std::string& out,
@@ -275,10 +427,13 @@ Manifest Merge(const std::vector<std::string>& folders, const std::string& out,
   const PrecomputeOptions options = Completed(given);
   const std::vector<ShardState> shards = FindShards(folders);
   CheckShards(shards);
-  if (const auto there = AlreadyThere(out, shards[0].fingerprint, options)) return *there;
-  const WriteLock lock = WriteLock::OfFolder(WorkFolder(out));
-  Manifest manifest = JoinAs(shards, out, options);
-  fs::remove_all(WorkFolder(out));
+  SharedRun run(out, options);
+  const std::string plan = run.Plan([&] {
+    return AlreadyThere(out, shards[0].fingerprint, options) ? std::string() : std::string("join");
+  });
+  if (plan.empty()) return Manifest::Read(out);
+  Manifest manifest = run.Join(shards);
+  run.Remove(false);
   return manifest;
 }
 

@@ -5,7 +5,9 @@
 //   Precompute({"evals.parquet"}, "data", {.memory_bytes = 2u << 30});
 //
 // The rows are spread over partitions on disk by the hash of their position (shard.h), then each
-// partition is sorted and grouped (group.h) and appended to the data set (packed_writer.h).
+// partition is sorted and grouped (group.h) and appended to the data set (packed_writer.h). The
+// ranks of a job make the shards in turn, sort a range of the partitions each, and write a part of
+// every file (packed_parts.h).
 #pragma once
 
 #include <cstdint>
@@ -13,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/job_group.h"
 #include "students/policy/data/manifest.h"
 #include "students/policy/data/shard.h"
 
@@ -27,6 +30,12 @@ struct PrecomputeOptions {
   // Between flushes to disk and journal: a kill loses the work of so long at most.
   double flush_seconds = 30;
   bool keep_shards = false;  // Of Precompute: else the packed input rows are removed at the end.
+  // Folder for unfinished work, on storage that all ranks share; "": out/work.
+  std::string work = {};
+  // Slices of the input; 0: those that are there from a run before, else one for each rank.
+  uint64_t shards = 0;
+  uint64_t piece_bytes = RowSourceOptions().piece_bytes;  // As there.
+  JobGroup* job = nullptr;  // Who shares the work; null: nobody. All ranks make the same call.
 };
 
 // Throws Error; of kind kInterrupted after Ctrl-C, with the work kept for the next run. A folder

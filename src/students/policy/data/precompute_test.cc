@@ -167,6 +167,65 @@ TEST_F(PrecomputeTest, ShardsOfMachinesWithDifferentCoresMerge) {
   EXPECT_TRUE(BytesIn(Out("m")) == BytesIn(Out("whole")));
 }
 
+// The rows as Lichess has them, packed in one frame or in many.
+std::string LinesOf(const std::string& parquet, const std::string& path, size_t frames) {
+  io::ParquetReader reader({parquet});
+  auto scan = reader.Scan({{"fen", ColumnType::kText},
+                           {"line", ColumnType::kText},
+                           {"depth", ColumnType::kInt64},
+                           {"knodes", ColumnType::kInt64},
+                           {"cp", ColumnType::kInt64},
+                           {"mate", ColumnType::kInt64}});
+  std::string text;
+  while (const io::Chunk* chunk = scan.Next()) {
+    const auto& columns = chunk->columns;
+    for (size_t i = 0; i < chunk->rows; ++i) {
+      const bool mate = chunk->IsNull(4, i);
+      text += fmt::format(
+          R"({{"fen":"{}","evals":[{{"pvs":[{{"{}":{},"line":"{}"}}],"knodes":{},"depth":{}}}]}})",
+          columns[0].texts[i], mate ? "mate" : "cp", columns[mate ? 5 : 4].ints[i],
+          columns[1].texts[i], columns[3].ints[i], columns[2].ints[i]);
+      text += '\n';
+    }
+  }
+  std::string packed;
+  const size_t size = text.size() / frames + 1;
+  for (size_t at = 0; at < text.size(); at += size) {
+    io::ByteSink sink(path);
+    sink.Write(std::string_view(text).substr(at, size));
+    sink.Commit();
+    packed += ReadWhole(path);
+  }
+  WriteFileAtomically(path, packed);
+  return path;
+}
+
+TEST_F(PrecomputeTest, LinesOfOneFrameAndOfManyInShards) {
+  constexpr uint64_t kPiece = 20'000;
+  for (const size_t frames : {1, 30}) {
+    const std::string name = std::to_string(frames);
+    const std::string path = LinesOf(rows_, folder_.File("rows" + name + ".jsonl.zst"), frames);
+    Precompute({path}, Out("one" + name), {.threads = 2, .piece_bytes = kPiece});
+    for (uint64_t shard : {2, 0, 1}) {
+      const ShardState made =
+          PrecomputeShard({path}, Out("s" + name), 3, shard,
+                          {.threads = 2, .work = Out("work" + name), .piece_bytes = kPiece});
+      EXPECT_GT(made.rows, 20'000U / 10);
+    }
+    // One frame was unpacked for all shards, which have removed what they have read.
+    EXPECT_EQ(fs::exists(Out("work" + name)), frames == 1);
+    if (frames == 1) {
+      size_t files = 0;
+      for (const auto& entry : fs::recursive_directory_iterator(Out("work1"))) {
+        files += entry.is_regular_file() ? 1 : 0;
+      }
+      EXPECT_EQ(files, 1U) << "state.json";
+    }
+    Merge({Out("s" + name)}, Out("m" + name), {.threads = 2});
+    EXPECT_TRUE(BytesIn(Out("m" + name)) == BytesIn(Out("one" + name)));
+  }
+}
+
 TEST_F(PrecomputeTest, ARowLimitCountsRowsOfBothLayouts) {
   EXPECT_EQ(Precompute({rows_}, Out("a"), {.threads = 2, .rows = 5000}).rows, 5000U);
   EXPECT_EQ(Precompute({testing::GoldenPath("policy/rows/lichess_db_eval.jsonl.zst")}, Out("b"),

@@ -8,14 +8,18 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "io/bytes/byte_ranges.h"
+#include "io/bytes/fingerprint.h"
 #include "io/tables/jsonl.h"
 #include "io/tables/parquet.h"
+#include "students/policy/data/line_chunks.h"
 
 namespace kibitz::policy {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr uint64_t kChunkTextBytes = 8;    // As many times a piece's bytes, unpacked.
 constexpr uint64_t kMinPieceRows = 65536;  // Of Parquet; smaller row groups are joined.
 
 const std::vector<io::ColumnSpec> kColumns = {
@@ -147,8 +151,11 @@ struct RowSource::Parquet {
   std::vector<size_t> index;  // By number in files_.
 };
 
+// The JSON lines file being read, in one of three ways.
 struct RowSource::Lines {
-  io::JsonLines lines;
+  std::vector<io::ByteRange> ranges;
+  std::unique_ptr<LineChunks> chunks;
+  std::optional<io::JsonLines> stream;
 };
 
 RowSource::RowSource(std::vector<InputFile> files, const RowSourceOptions& options)
@@ -207,16 +214,63 @@ bool RowSource::PassParquet(bool wanted, std::optional<RowPiece>& piece) {
   return true;
 }
 
-bool RowSource::PassLines(bool wanted, std::optional<RowPiece>& piece) {
-  if (!lines_) {
-    lines_ = std::make_unique<Lines>(
-        Lines{io::JsonLines(std::make_unique<WholeReads>(io::OpenBytes(files_[file_].path)))});
+void RowSource::OpenLines() {
+  const std::string& path = files_[file_].path;
+  lines_ = std::make_unique<Lines>();
+  // A limit counts the rows from the start.
+  std::vector<io::ByteRange> ranges;
+  if (options_.rows == 0) ranges = io::CutBytes(path, options_.piece_bytes);
+  uint64_t longest = 0;
+  for (const io::ByteRange& range : ranges) longest = std::max(longest, range.bytes());
+  // A long range would keep one shard, or one thread, busy while the others wait.
+  const uint64_t fair =
+      std::max(2 * options_.piece_bytes, files_[file_].bytes / (8 * options_.shards));
+  const bool alone = ranges.size() == 1 && options_.shards == 1;
+  if (!ranges.empty() && longest <= fair && !alone) {
+    lines_->ranges = std::move(ranges);
+  } else if (options_.rows == 0 && options_.shards > 1 && !options_.scratch.empty()) {
+    const std::string hash = io::FingerprintOf(path).at("hash").get<std::string>();
+    lines_->chunks =
+        std::make_unique<LineChunks>(fmt::format("{}/lines-{}", options_.scratch, hash), path,
+                                     kChunkTextBytes * options_.piece_bytes);
+  } else {
+    lines_->stream.emplace(std::make_unique<WholeReads>(io::OpenBytes(path)));
   }
-  std::optional<io::JsonLines> batch = lines_->lines.NextBatch();
-  if (!batch) {
-    lines_.reset();
-    return false;
+}
+
+bool RowSource::PassLines(bool own, bool wanted, std::optional<RowPiece>& piece) {
+  if (!lines_) OpenLines();
+  if (lines_->stream) return PassStream(wanted, piece);
+  const auto use_lines = [](std::unique_ptr<io::ByteSource> source, const RowPiece::Use& use) {
+    io::JsonLines lines(std::move(source));
+    return UseLines(lines, std::numeric_limits<uint64_t>::max(), use);
+  };
+  const io::ByteSourceOptions here = {.read_ahead = false};
+  if (lines_->chunks) {
+    if (!own) return true;
+    const std::optional<std::string> path = lines_->chunks->At(piece_);
+    if (!path) return false;
+    passed_.push_back(*path);
+    if (wanted) {
+      piece.emplace([use_lines, path = *path, here](const RowPiece::Use& use) {
+        return use_lines(io::OpenBytes(path, here), use);
+      });
+    }
+    return true;
   }
+  if (piece_ == lines_->ranges.size()) return false;
+  if (wanted) {
+    piece.emplace([use_lines, path = files_[file_].path, range = lines_->ranges[piece_],
+                   here](const RowPiece::Use& use) {
+      return use_lines(io::LinesIn(path, range, here), use);
+    });
+  }
+  return true;
+}
+
+bool RowSource::PassStream(bool wanted, std::optional<RowPiece>& piece) {
+  std::optional<io::JsonLines> batch = lines_->stream->NextBatch();
+  if (!batch) return false;
   auto shared = std::make_shared<io::JsonLines>(std::move(*batch));
   if (options_.rows > 0) {
     // Where the limit falls is known only once the rows before it are counted. A limit is for
@@ -252,27 +306,37 @@ bool RowSource::PassLines(bool wanted, std::optional<RowPiece>& piece) {
 
 bool RowSource::Pass(bool wanted, std::optional<RowPiece>& piece) {
   while (file_ < files_.size() && rows_left_ > 0) {
-    if (files_[file_].parquet ? PassParquet(wanted, piece) : PassLines(wanted, piece)) {
+    const bool own = (piece_ + file_) % options_.shards == options_.shard;
+    const bool made = own && wanted;
+    if (files_[file_].parquet ? PassParquet(made, piece) : PassLines(own, made, piece)) {
+      ++piece_;
+      if (!own) continue;
       ++position_;
       return true;
     }
     ++file_;
     group_ = 0;
+    piece_ = 0;
+    lines_.reset();
   }
   return false;
 }
 
 std::optional<RowPiece> RowSource::Next() {
   std::optional<RowPiece> piece;
-  while (!piece) {
-    if (!Pass(position_ % options_.shards == options_.shard, piece)) return std::nullopt;
-  }
+  Pass(true, piece);
   return piece;
 }
 
 void RowSource::SkipTo(uint64_t position) {
   std::optional<RowPiece> none;
   while (position_ < position && Pass(false, none)) ThrowIfInterrupted();
+}
+
+void RowSource::Release() {
+  std::error_code ignored;  // Kept files only take room.
+  for (const std::string& path : passed_) fs::remove(path, ignored);
+  passed_.clear();
 }
 
 }  // namespace kibitz::policy

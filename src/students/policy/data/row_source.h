@@ -1,5 +1,6 @@
-// The rows of all input files, in pieces that threads take in turn. A piece's number and content
-// depend on the files alone, so that a run can be cut into shards and resumed.
+// The rows of all input files, in pieces that threads take in turn: row groups of Parquet, ranges
+// of zstd frames. Pieces depend on the files and the number of shards alone, so that a run can be
+// cut into shards and resumed.
 //
 //   RowSource source(FindInputs({"evals/"}), {.threads = 2});
 //   while (std::optional<RowPiece> piece = source.Next()) {      // One caller at a time ...
@@ -30,11 +31,17 @@ std::vector<InputFile> FindInputs(const std::vector<std::string>& paths);
 
 struct RowSourceOptions {
   uint64_t rows = 0;  // Max rows of the input; 0: all.
-  // This slice of the pieces: those whose number is `shard` modulo `shards`.
+  // This slice of the pieces: those whose number in their file, plus the file's, is `shard` modulo
+  // `shards`.
   uint64_t shards = 1;
   uint64_t shard = 0;
   int threads = 1;                            // That take pieces at the same time.
   uint64_t memory_bytes = uint64_t{1} << 30;  // Max, for decoding Parquet.
+  // Of a piece of packed lines, about.
+  uint64_t piece_bytes = uint64_t{4} << 20;
+  // Folder, the same for all shards, where a file that cannot be cut is unpacked for all of them
+  // (line_chunks.h). "": each shard unpacks it for itself.
+  std::string scratch = {};
 };
 
 class RowPiece {
@@ -59,28 +66,35 @@ class RowSource {
 
   // Nothing at the end. Throws Error.
   std::optional<RowPiece> Next();
-  // Pieces passed so far, those of other slices included: where a later source can resume.
+  // Pieces of this slice passed so far: where a later source can resume.
   uint64_t position() const { return position_; }
   // Passes pieces until `position`.
   void SkipTo(uint64_t position);
+  // The pieces passed so far will not be asked for again: removes what was unpacked for them.
+  void Release();
 
  private:
   struct Parquet;
   struct Lines;
 
-  // The next piece of any slice; nothing at the end. `wanted`: of ours, else only passed.
+  // The next piece of our slice; false at the end. Made only when `wanted`.
   bool Pass(bool wanted, std::optional<RowPiece>& piece);
+  // The next piece of the file, whosever it is; false at its end.
   bool PassParquet(bool wanted, std::optional<RowPiece>& piece);
-  bool PassLines(bool wanted, std::optional<RowPiece>& piece);
+  bool PassLines(bool own, bool wanted, std::optional<RowPiece>& piece);
+  bool PassStream(bool wanted, std::optional<RowPiece>& piece);
+  void OpenLines();
 
   std::vector<InputFile> files_;
   RowSourceOptions options_;
   std::shared_ptr<Parquet> parquet_;  // All Parquet files; opened when needed.
   std::unique_ptr<Lines> lines_;      // The JSON lines file being read.
   size_t file_ = 0;
-  size_t group_ = 0;  // Next row group of the file.
+  size_t group_ = 0;    // Next row group of the file.
+  uint64_t piece_ = 0;  // Next piece of the file.
   uint64_t position_ = 0;
-  uint64_t rows_left_;  // With a limit.
+  std::vector<std::string> passed_;  // Chunks to remove.
+  uint64_t rows_left_;               // With a limit.
 };
 
 }  // namespace kibitz::policy

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 constexpr uint64_t kMaxPartitionBytes = uint64_t{64} << 20;  // About, to keep sorting one quick.
 constexpr uint64_t kMaxPartitions = 512;                     // Files open at a time.
 constexpr uint64_t kMaxBlockRows = 4096;  // Of a thread's buffer for a partition.
@@ -129,6 +129,7 @@ class ShardMaker {
       shard_.position = source_.position();
       shard_.done = ended_;
       shard_.Write();
+      source_.Release();
       ThrowIfInterrupted();
     }
     progress_.Finish();
@@ -177,7 +178,7 @@ void CheckSame(const ShardState& shard, const Json& fingerprint, const ShardOpti
         shard.folder, change);
   }
   if (shard.shards != options.shards || shard.shard != options.shard) {
-    throw Error("{}: holds shard {} of {} ; remove the folder, or choose another", shard.folder,
+    throw Error("{}: holds shard {} of {}; remove the folder, or choose another", shard.folder,
                 shard.shard, shard.shards);
   }
 }
@@ -250,6 +251,10 @@ void ShardState::Write() const {
   WriteFileAtomically(folder + "/shard.json", json.dump(1) + "\n");
 }
 
+std::string ShardFolder(const std::string& folder, uint64_t shards, uint64_t shard) {
+  return fmt::format("{}/shard-{:04}-of-{:04}", folder, shard, shards);
+}
+
 ShardState MakeShard(const std::string& folder, const std::vector<InputFile>& files,
                      const ShardOptions& options) {
   const WriteLock lock = WriteLock::OfFolder(folder);
@@ -258,7 +263,9 @@ ShardState MakeShard(const std::string& folder, const std::vector<InputFile>& fi
                            .shards = options.shards,
                            .shard = options.shard,
                            .threads = options.threads,
-                           .memory_bytes = options.memory_bytes / 2});
+                           .memory_bytes = options.memory_bytes / 2,
+                           .piece_bytes = options.piece_bytes,
+                           .scratch = options.scratch});
   ShardState shard;
   if (ShardState::Exists(folder)) {
     shard = ShardState::Read(folder);

@@ -69,7 +69,12 @@ struct ShardOptions {
   // Sync to disk at the end: for shards that are kept. Others are only read once more, and their
   // checksums show what a power failure lost.
   bool durable = true;
+  std::string scratch = {};  // As in RowSourceOptions.
+  uint64_t piece_bytes = RowSourceOptions().piece_bytes;
 };
+
+// The folder of a shard: FOLDER/shard-0001-of-0005, say.
+std::string ShardFolder(const std::string& folder, uint64_t shards, uint64_t shard);
 
 // Makes the shard, resumes it, or finds it done. Throws Error: of kind kInterrupted after Ctrl-C,
 // with the work so far kept.
