@@ -122,8 +122,14 @@ TEST(GoldenPolicyNet, RuntimeOfAnyWindow) {
       config.kernel_size = kernel;
       config.flip_board = kernel == 3;
       config.norm = channels == 5 ? NormKind::kRmsNorm : NormKind::kLayerNorm;
+      config.head = channels == 40 ? HeadKind::kPlanes : HeadKind::kFlat;
       const PolicyNet net = MakeNet(config);
       learn::InitWeights(*net, 1);
+      if (channels == 40) {
+        learn::FillNormal(net->named_parameters()["output.weight"], 1, "weight");
+        net->named_parameters()["output.weight"].mul_(0.1);
+        learn::FillNormal(net->named_parameters()["output.bias"], 1, "bias");
+      }
       for (Tensor& parameter : net->parameters()) parameter.add_(parameter.sin(), 0.3);
       WriteFileAtomically(folder.path() + "/config.json", FieldsOf(config).ToTree().dump());
       io::WriteSafetensors(folder.path() + "/model.safetensors", {learn::WeightsOf(*net)});

@@ -16,6 +16,7 @@
 #include "students/decoder/data/weights_file.h"
 #include "students/decoder/play/model.h"
 #include "students/decoder/play/onnx.h"
+#include "students/policy/data/move_planes.h"
 #include "students/policy/data/planes.h"
 #include "students/policy/play/model.h"
 #include "students/policy/play/onnx.h"
@@ -74,6 +75,29 @@ io::ModelFile WithPlainWindows(const io::ModelFile& file) {
                         .place = file.place};
   wide.config["model"]["kernel_size"] = 5;
   return wide;
+}
+
+// The same network with a head of planes, of random weights.
+io::ModelFile WithPlanes(const io::ModelFile& file, int64_t channels) {
+  std::vector<io::NamedTensor> tensors;
+  for (const io::NamedTensor& named : file.weights.tensors()) {
+    if (named.name != "output.weight") {
+      tensors.push_back(named);
+      continue;
+    }
+    Rng rng({.seed = 9, .epoch = 0, .sample = 0, .purpose = Purpose("planes")});
+    std::vector<float> weight(static_cast<size_t>(2 * policy::kMovePlanes * channels));
+    for (float& value : weight) value = static_cast<float>(0.2 * rng.Normal());
+    const auto bytes = std::as_bytes(std::span(weight));
+    tensors.push_back(
+        {named.name, io::OwnedTensor(io::DType::kF32, {2 * policy::kMovePlanes, channels},
+                                     {bytes.begin(), bytes.end()})});
+  }
+  io::ModelFile made = {.weights = io::StateDict(std::move(tensors), file.weights.place()),
+                        .config = file.config,
+                        .place = file.place};
+  made.config["model"]["head"] = "planes";
+  return made;
 }
 
 double LargestDifference(const std::vector<float>& a, const std::vector<float>& b) {
@@ -140,8 +164,11 @@ TEST_F(OnnxTest, PoliciesAnswerAlike) {
   for (const chess::Board& board : RandomBoards()) positions.push_back(policy::Pack(board));
   std::vector<std::string> folders = testing::PolicyModels();
   folders.push_back(ModelPath("policy-small"));
+  folders.push_back(ModelPath("policy-small") + "/");  // With another head.
   for (const std::string& folder : folders) {
-    const io::ModelFile file = io::ReadModel(folder);
+    io::ModelFile file = io::ReadModel(folder);
+    const bool planes_head = folder.ends_with("/");
+    if (planes_head) file = WithPlanes(file, policy::ConfigOf(file).hidden_channels);
     policy::Model model(file, {});
     const policy::NetConfig& config = model.config();
     const bool flip = config.IsCnn() && config.flip_board;
@@ -159,7 +186,7 @@ TEST_F(OnnxTest, PoliciesAnswerAlike) {
     }
     std::vector<float> logits(kPositions * static_cast<size_t>(config.num_moves));
     model.Answer(positions, logits.data());
-    const std::string name = std::filesystem::path(folder).filename();
+    const std::string name = planes_head ? "planes" : std::filesystem::path(folder).filename();
     if (config.IsCnn() && config.kernel_size == 3) {
       std::vector<float> plain(logits.size());
       policy::Model(WithPlainWindows(file), {}).Answer(positions, plain.data());

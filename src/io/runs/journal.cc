@@ -52,6 +52,7 @@ std::string SettingsDifference(const Json& there, const Json& given) {
   const Json now = WithoutNewer(there, given);
   if (there == now) return "";
   const Json difference = Json::diff(there, now);
+  if (difference.empty()) return "";  // The same keys in another order.
   const std::string key = difference.at(0).at("path").get<std::string>();
   const Json::json_pointer pointer(key);
   if (key.ends_with("/hash")) {

@@ -65,6 +65,8 @@ TEST(JournalTest, OtherSettingsAreRefusedWithWhatDiffers) {
   EXPECT_THAT(message, HasSubstr("/options/seed is '1' there and '2' now"));
   EXPECT_THAT(message, HasSubstr("--fresh"));
   EXPECT_EQ(SettingsDifference(kGiven, kGiven), "");
+  const Json turned = {{"players", {"a", "b"}}, {"options", {{"seed", 1}, {"games", 10}}}};
+  EXPECT_EQ(SettingsDifference(kGiven, turned), "");
 }
 
 TEST(JournalTest, IsForOneProcessAtATime) {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "students/policy/data/move_planes.h"
 #include "students/policy/data/planes.h"
+#include "students/policy/data/vocabulary.h"
 
 namespace kibitz::policy {
 
@@ -22,6 +24,10 @@ Fields FieldsOf(NetConfig& config) {
              {.min = 1, .max = 15});
   fields.AddChoice("norm", config.norm, "norm layers of a CNN",
                    {{"LayerNorm", NormKind::kLayerNorm}, {"RMSNorm", NormKind::kRmsNorm}});
+  fields.AddChoice("head", config.head,
+                   "last layer of a CNN: flat (the whole board to each move) or planes (a move "
+                   "reads its two squares)",
+                   {{"flat", HeadKind::kFlat}, {"planes", HeadKind::kPlanes}});
   fields.Add("flip_board", config.flip_board, "a CNN sees the board from the side to move");
   fields.Add("hidden_size", config.hidden_size, "width of an MLP", {.min = 1, .max = 1 << 16});
   return fields;
@@ -30,6 +36,10 @@ Fields FieldsOf(NetConfig& config) {
 void CheckConfig(const NetConfig& config) {
   if (config.IsCnn() && config.kernel_size % 2 == 0) {
     throw Error::Usage("model.kernel_size is {}, expected an odd number", config.kernel_size);
+  }
+  if (config.HasPlanes() && config.num_moves != kFullVocabularySize) {
+    throw Error::Usage("model.head planes needs all {} moves, and model.num_moves is {}",
+                       kFullVocabularySize, config.num_moves);
   }
   if (!config.IsCnn() && config.flip_board) {
     throw Error::Usage("model.flip_board is for PolicyCNN; an MLP sees White as White");
@@ -48,8 +58,9 @@ uint64_t CountParameters(const NetConfig& config) {
   const uint64_t window = n(config.kernel_size * config.kernel_size);
   const uint64_t norm = 64 * width * (config.norm == NormKind::kLayerNorm ? 2 : 1);
   const uint64_t first = (n(ChannelsOf(config.flip_board)) * window + 1) * width;
-  return first + layers * 2 * ((width * window + 1) * width + norm) + norm +
-         (64 * width + 1) * moves;
+  const uint64_t head =
+      config.HasPlanes() ? 2 * kMovePlanes * width + moves : (64 * width + 1) * moves;
+  return first + layers * 2 * ((width * window + 1) * width + norm) + norm + head;
 }
 
 namespace {
@@ -62,7 +73,9 @@ void ReadCnnSizes(const io::StateDict& weights, NetConfig& config) {
   config.num_layers = io::CountLayers(weights, "layers.{}.conv1.weight", 2);
   const bool bias = weights.Find("out_ln.bias") != nullptr;
   config.norm = bias ? NormKind::kLayerNorm : NormKind::kRmsNorm;
-  config.num_moves = io::SizeFromShape(weights, "output.weight", 0);
+  config.num_moves = io::SizeFromShape(weights, "output.bias", 0);
+  const bool planes = io::SizeFromShape(weights, "output.weight", 1) == config.hidden_channels;
+  config.head = planes ? HeadKind::kPlanes : HeadKind::kFlat;
 }
 
 void ReadMlpSizes(const io::StateDict& weights, NetConfig& config) {

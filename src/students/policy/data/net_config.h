@@ -15,6 +15,11 @@ enum class NormKind {
   kRmsNorm     // eps 2^-23, weight only.
 };
 
+enum class HeadKind {
+  kFlat,   // One linear layer from the whole board to the moves.
+  kPlanes  // A move reads its two squares (move_planes.h).
+};
+
 struct NetConfig {
   NetClass cls = NetClass::kCnn;
   int num_moves = 1968;
@@ -22,10 +27,12 @@ struct NetConfig {
   int hidden_channels = 64;  // Of a CNN.
   int kernel_size = 3;       // Of a CNN; odd.
   NormKind norm = NormKind::kLayerNorm;
-  bool flip_board = false;  // Of a CNN: sees the board from the side to move.
-  int hidden_size = 512;    // Of an MLP.
+  HeadKind head = HeadKind::kFlat;  // Of a CNN.
+  bool flip_board = false;          // Of a CNN: sees the board from the side to move.
+  int hidden_size = 512;            // Of an MLP.
 
   bool IsCnn() const { return cls == NetClass::kCnn; }
+  bool HasPlanes() const { return IsCnn() && head == HeadKind::kPlanes; }
   // Numbers of one position.
   int Inputs() const;
 };

@@ -7,7 +7,9 @@
 #include "learn/fused.h"
 #include "learn/recompute.h"
 #include "learn/weights.h"
+#include "students/policy/data/move_planes.h"
 #include "students/policy/data/planes.h"
+#include "students/policy/data/vocabulary.h"
 #include "students/policy/net/board_block.h"
 #include "students/policy/net/board_conv.h"
 
@@ -107,6 +109,29 @@ Tensor ResidualBlockImpl::Run(const Tensor& x, Form form) {
   return x + torch::gelu(Convolved(conv2, ln2->Fast(inner)));
 }
 
+PlanesHeadImpl::PlanesHeadImpl(int64_t channels)
+    : weight(register_parameter("weight", torch::zeros({2 * kMovePlanes, channels}))),
+      bias(register_parameter("bias", torch::zeros({kFullVocabularySize}))) {
+  std::vector<int64_t> from;
+  std::vector<int64_t> to;
+  for (const MovePlane& move : MovePlanes()) {
+    from.push_back(int64_t{move.from} * 2 * kMovePlanes + move.plane);
+    to.push_back((int64_t{move.to} * 2 + 1) * kMovePlanes + move.plane);
+  }
+  from_ = torch::tensor(from);
+  to_ = torch::tensor(to);
+}
+
+Tensor PlanesHeadImpl::Run(const Tensor& x, Form form) {
+  const int64_t channels = weight.size(1);
+  const Tensor squares = x.view({-1, channels, 64}).transpose(1, 2).reshape({-1, channels});
+  const Tensor product =
+      form == Form::kFast ? learn::Project(squares, {weight})[0] : torch::mm(squares, weight.t());
+  const Tensor planes = product.view({x.size(0), -1});  // (B, 64 * 2 planes)
+  return planes.index_select(1, from_.to(x.device())) + planes.index_select(1, to_.to(x.device())) +
+         bias;
+}
+
 PolicyCnn::PolicyCnn(const NetConfig& config) : NetModule(config) {
   Numbered layers = register_module("layers", Numbered());
   input = layers->register_module("0", MakeConv(ChannelsOf(config.flip_board), config));
@@ -115,7 +140,11 @@ PolicyCnn::PolicyCnn(const NetConfig& config) : NetModule(config) {
   }
   const int64_t flat = int64_t{64} * config.hidden_channels;
   out_ln = register_module("out_ln", BoardNorm(config.norm, std::vector<int64_t>{flat}));
-  output = register_module("output", torch::nn::Linear(flat, config.num_moves));
+  if (config.HasPlanes()) {
+    planes = register_module("output", PlanesHead(int64_t{config.hidden_channels}));
+  } else {
+    output = register_module("output", torch::nn::Linear(flat, config.num_moves));
+  }
 }
 
 Tensor PolicyCnn::Logits(const Tensor& inputs, Form form) {
@@ -132,9 +161,13 @@ Tensor PolicyCnn::Logits(const Tensor& inputs, Form form) {
     auto run = [block, form](const Tensor& in) mutable { return block->Run(in, form); };
     x = recompute_blocks ? learn::Recomputed(x, block->parameters(), run) : run(x);
   }
-  if (form == Form::kPlain) return output->forward(out_ln->Plain(x.flatten(1)));
+  if (form == Form::kPlain) {
+    x = out_ln->Plain(x.flatten(1));
+    return planes ? planes->Run(x, form) : output->forward(x);
+  }
   x = IsFused(input) ? FusedFlatten(x, out_ln->weight, out_ln->bias, out_ln->epsilon())
                      : out_ln->Fast(ChannelByChannel::apply(x));
+  if (planes) return planes->Run(x, form);
   const Tensor biases = output->bias.expand({x.size(0), -1});  // (B, M)
   return learn::AddProjected(biases, x, output->weight);
 }

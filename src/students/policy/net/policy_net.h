@@ -63,7 +63,23 @@ struct ResidualBlockImpl : torch::nn::Module {
 };
 TORCH_MODULE(ResidualBlock);
 
-// gelu(conv(board)), blocks, flattened channel by channel, norm, linear.
+// The last layer of a head of planes: a move's logit is a product with each of its squares, by the
+// plane of its kind, and a bias of its own.
+struct PlanesHeadImpl : torch::nn::Module {
+  explicit PlanesHeadImpl(int64_t channels);
+  // x: (B, C * 64), channel by channel -> (B, M)
+  torch::Tensor Run(const torch::Tensor& x, Form form);
+
+  torch::Tensor weight;  // (2 planes, C): for the squares moved from, then for those moved to.
+  torch::Tensor bias;    // (M)
+
+ private:
+  torch::Tensor from_;  // (M) Of each move in (64, 2 planes).
+  torch::Tensor to_;    // (M)
+};
+TORCH_MODULE(PlanesHead);
+
+// gelu(conv(board)), blocks, flattened channel by channel, norm, linear or head of planes.
 struct PolicyCnn : NetModule {
   explicit PolicyCnn(const NetConfig& config);
   torch::Tensor Logits(const torch::Tensor& inputs, Form form) override;
@@ -71,7 +87,8 @@ struct PolicyCnn : NetModule {
   torch::nn::Conv2d input = nullptr;  // layers.0: (C, I, K, K)
   std::vector<ResidualBlock> blocks;  // layers.2, layers.3, ...
   BoardNorm out_ln = nullptr;
-  torch::nn::Linear output = nullptr;  // (M, C * 64)
+  torch::nn::Linear output = nullptr;  // (M, C * 64), with a flat head ...
+  PlanesHead planes = nullptr;         // ... or this, under the same name.
 };
 
 // linear and relu, num_layers times; linear.

@@ -4,11 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "learn/runtime.h"
 #include "learn/weights.h"
+#include "students/policy/data/move_planes.h"
+#include "students/policy/data/vocabulary.h"
 
 namespace kibitz::policy {
 namespace {
@@ -89,6 +93,27 @@ TEST(PolicyNet, FastFormOfOtherWindows) {
       ExpectSame(config, 300);
     }
   }
+}
+
+TEST(PolicyNet, FastFormOfPlanes) {
+  for (int kernel : {3, 5}) {
+    NetConfig config;
+    config.hidden_channels = 12;
+    config.num_layers = 1;
+    config.kernel_size = kernel;
+    config.head = HeadKind::kPlanes;
+    ExpectSame(config, 13);
+  }
+}
+
+// No two moves of a square are of one kind, so a plane tells them apart.
+TEST(PolicyNet, MovesOfASquareHavePlanesOfTheirOwn) {
+  std::set<std::pair<int, int>> seen;
+  for (const MovePlane& move : MovePlanes()) {
+    EXPECT_LT(move.plane, kMovePlanes);
+    EXPECT_TRUE(seen.insert({move.from, move.plane}).second);
+  }
+  EXPECT_EQ(seen.size(), static_cast<size_t>(kFullVocabularySize));
 }
 
 TEST(PolicyNet, RecomputedBlocksGiveTheSameGradients) {

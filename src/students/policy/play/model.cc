@@ -8,6 +8,7 @@
 #include "io/weights/state_dict.h"
 #include "nn/kernels/aligned.h"
 #include "nn/kernels/gelu.h"
+#include "students/policy/data/move_planes.h"
 #include "students/policy/data/planes.h"
 
 namespace kibitz::policy {
@@ -130,6 +131,18 @@ void Model::ReadCnn(const io::StateDict& weights) {
                        .conv2 = ReadConv(weights, name + "conv2", channels)});
   }
   out_norm_ = ReadNorm(weights, "out_ln", {channels * 64});
+  ReadOutput(weights);
+}
+
+void Model::ReadOutput(const io::StateDict& weights) {
+  const int64_t channels = config_.hidden_channels;
+  if (config_.HasPlanes()) {
+    const std::vector<float> zeros(2 * kMovePlanes);
+    move_bias_ = weights.Floats("output.bias", {config_.num_moves});
+    linears_.push_back(
+        MakeLinear(weights.Floats("output.weight", {2 * kMovePlanes, channels}), zeros, channels));
+    return;
+  }
   const int64_t moves = config_.num_moves;
   const std::vector<float> weight = weights.Floats("output.weight", {moves, channels * 64});
   std::vector<float> transposed(weight.size());  // Channels innermost, as all boards here.
@@ -250,8 +263,27 @@ void Model::RunPasses(std::span<const PackedPosition> positions) {
   });
 }
 
+void Model::RunPlanes(int64_t total, float* logits) {
+  const nn::Linear& linear = linears_.front();
+  constexpr int64_t kRow = 2 * kMovePlanes;
+  planes_.Reserve(total * 64 * kRow);
+  packed_.Pack(team_, total * 64, linear, features_.data(), linear.inputs());
+  linear.Run(team_, packed_, {.to = planes_.data(), .row = kRow});
+  team_.Run(total, [&](int64_t board) {
+    const float* planes = planes_.data() + board * 64 * kRow;
+    float* out = logits + board * config_.num_moves;
+    for (const MovePlane& move : MovePlanes()) {
+      *out++ =
+          planes[move.from * kRow + move.plane] + planes[move.to * kRow + kMovePlanes + move.plane];
+    }
+    out -= config_.num_moves;
+    for (int64_t i = 0; i < config_.num_moves; ++i) out[i] += move_bias_[static_cast<size_t>(i)];
+  });
+}
+
 void Model::RunLinears(std::span<const PackedPosition> positions, float* logits) {
   const auto total = static_cast<int64_t>(positions.size());
+  if (config_.HasPlanes()) return RunPlanes(total, logits);
   if (!config_.IsCnn()) features_.Reserve(total * config_.hidden_size);
   for (size_t layer = 0; layer < linears_.size(); ++layer) {
     const nn::Linear& linear = linears_[layer];

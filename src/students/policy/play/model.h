@@ -68,6 +68,9 @@ class Model {
   void RunCnn(std::span<const PackedPosition> positions, Workspace& space, float* features) const;
   // Runs the convolutions into features_, a few positions at a time on each thread.
   void RunPasses(std::span<const PackedPosition> positions);
+  void ReadOutput(const io::StateDict& weights);
+  // A head of planes, over the features.
+  void RunPlanes(int64_t total, float* logits);
   // The linear layers, all threads together.
   void RunLinears(std::span<const PackedPosition> positions, float* logits);
   bool small_windows() const { return config_.kernel_size == 3; }
@@ -88,6 +91,8 @@ class Model {
   std::vector<Block> blocks_;         // CNN.
   Norm out_norm_;                     // CNN.
   std::vector<nn::Linear> linears_;   // MLP: all; CNN: the output alone.
+  std::vector<float> move_bias_;      // Of a head of planes.
+  nn::AlignedArray<float> planes_;    // (B * 64, 2 planes) of such a head.
   nn::AlignedArray<float> features_;  // CNN: what the output multiplies; MLP: a hidden layer.
   nn::PackedRows packed_;
   nn::Workspaces<Workspace> workspaces_;

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <string>
 
+#include "students/policy/data/move_planes.h"
 #include "students/policy/data/net_config.h"
 #include "students/policy/data/planes.h"
 #include "students/policy/data/vocabulary.h"
@@ -35,11 +36,39 @@ class CnnExport {
     }
     x = Norm(graph_.Node("Flatten", {x}), "out_ln", {channels * 64});
     const int64_t moves = config_.num_moves;
+    if (config_.HasPlanes()) return Planes(x);
     return graph_.Linear(x, "output", weights_.Floats("output.weight", {moves, channels * 64}),
                          {moves, channels * 64}, weights_.Floats("output.bias", {moves}));
   }
 
  private:
+  // x: (B, C * 64), channel by channel.
+  std::string Planes(const std::string& x) {
+    const int64_t channels = config_.hidden_channels;
+    const std::string squares = graph_.Node("Transpose", {graph_.Reshape(x, {-1, channels, 64})},
+                                            {{"perm", std::vector<int64_t>{0, 2, 1}}});
+    const std::string weight = graph_.Node(
+        "Transpose",
+        {graph_.Add("output.weight", weights_.Floats("output.weight", {2 * kMovePlanes, channels}),
+                    {2 * kMovePlanes, channels})});
+    const std::string planes = graph_.Reshape(graph_.Node("MatMul", {squares, weight}),
+                                              {-1, int64_t{64} * 2 * kMovePlanes});
+    std::vector<int64_t> from;
+    std::vector<int64_t> to;
+    for (const MovePlane& move : MovePlanes()) {
+      from.push_back(int64_t{move.from} * 2 * kMovePlanes + move.plane);
+      to.push_back((int64_t{move.to} * 2 + 1) * kMovePlanes + move.plane);
+    }
+    const auto read = [&](const char* name, const std::vector<int64_t>& rows) {
+      const std::string at = graph_.AddInts(name, rows);
+      return graph_.Node("Gather", {planes, at}, {{"axis", int64_t{1}}});
+    };
+    const std::string sum = graph_.Node("Add", {read("moved_from", from), read("moved_to", to)});
+    const std::string bias = graph_.Add(
+        "output.bias", weights_.Floats("output.bias", {config_.num_moves}), {config_.num_moves});
+    return graph_.Node("Add", {sum, bias});
+  }
+
   // Meta is the same on every square.
   std::string Inputs() {
     const std::vector<float> ones(64, 1.0F);
