@@ -1,6 +1,7 @@
 // kibitz decoder predict and think as their users run them, on the golden network. What a network
 // says is compared with the golden rows or with the program's own JSON: another kit has another
 // network.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +15,7 @@
 #include "games/chess/fen.h"
 #include "io/weights/torch_file.h"
 #include "tests/support/golden_kit.h"
+#include "tests/support/test_data.h"
 
 namespace kibitz {
 namespace {
@@ -53,6 +55,26 @@ bool Safe(const json& row, const std::string& key) {
 bool WrittenOtherwise(const std::string& move) {
   return move == "e1h1" || move == "e1a1" || move == "e8h8" || move == "e8a8" ||
          (move.size() == 5 && move.back() == 'n');
+}
+
+// The folder plays as the checkpoint, and so does the mean of a network with itself.
+TEST(DecoderPlayCliTest, ExportedModelsPlayTheSame) {
+  const testing::TempFolder folder;
+  const std::string tiny = testing::GoldenPath("decoder/tiny.pt");
+  const json expected = json::parse(Decoder("predict", {"--json"}).out);
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, std::vector<std::string>{"--model", tiny}}) {
+    const std::string out = folder.File(fmt::format("model{}", more.size()));
+    std::vector<std::string> words = {"--out", out, "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran made = Decoder("export", words);
+    ASSERT_EQ(made.code, 0) << made.err;
+    EXPECT_GT(json::parse(made.out)["parameters"].get<int64_t>(), 0);
+    const Ran ran = testing::RunCommand(
+        {testing::ProgramPath("kibitz"), "decoder", "predict", "--model", out, "--json"});
+    EXPECT_EQ(json::parse(ran.out)["moves"], expected["moves"]);
+    EXPECT_FALSE(expected["moves"].empty());
+  }
 }
 
 TEST(DecoderPlayCliTest, PredictForPeople) {

@@ -19,6 +19,7 @@ std::vector<Command> AllCommands() {
                                    DecoderDump(),
                                    DecoderMigrate(),
                                    DecoderWiden(),
+                                   DecoderExport(),
                                    DecoderPredict(),
                                    DecoderThink(),
                                    OracleSearch(),

@@ -1,4 +1,4 @@
-// A checkpoint as a model folder: what 'policy export --model' and '2048 export' share.
+// A checkpoint as a model folder: what the export commands share.
 //
 //   int Run(const Context& context) {
 //     const io::ModelFile file = io::ReadModel("checkpoints/run/best.pt");
