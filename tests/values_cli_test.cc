@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "io/tables/npy.h"
 #include "io/weights/model_file.h"
 #include "io/weights/torch_file.h"
 #include "tests/support/small_runs.h"
@@ -97,6 +98,27 @@ TEST(ValuesTest, AnInputWithoutAValidRowFails) {
     EXPECT_THAT(ran.err, HasSubstr("no valid row"));
     EXPECT_FALSE(fs::exists(folder.File(std::string(name) + ".data/manifest.json")));
   }
+}
+
+// Arrays without a row, as another program may leave them.
+TEST(ValuesTest, VerifyingADataSetOfNothingFails) {
+  const TempFolder folder;
+  for (const std::string split : {"train", "val", "test"}) {
+    const auto write = [&](const char* name, io::DType type, std::vector<int64_t> shape,
+                           std::span<const std::byte> content) {
+      io::NpyWriter writer(folder.File(split + name), io::NpyLayout::Of(type), std::move(shape));
+      writer.Append(content);
+      writer.Commit();
+    };
+    const std::vector<std::byte> one_offset(4);
+    write("_planes.npy", io::DType::kU8, {13, 8, 8}, {});
+    write("_meta.npy", io::DType::kI8, {5}, {});
+    write("_analysis_data.npy", io::DType::kI32, {5}, {});
+    write("_analysis_offsets.npy", io::DType::kU32, {}, one_offset);
+  }
+  const Ran ran = Kibitz({"policy", "verify", folder.path()});
+  EXPECT_EQ(ran.code, 1) << ran.out;
+  EXPECT_THAT(ran.out + ran.err, HasSubstr("without a position"));
 }
 
 TEST(ValuesTest, GamesWithoutMovesDoNotLeakIntoTheNext) {
