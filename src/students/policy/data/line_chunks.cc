@@ -1,5 +1,6 @@
 #include "students/policy/data/line_chunks.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/thread_pool.h"
 #include "base/write_lock.h"
 #include "io/bytes/byte_sink.h"
 #include "io/bytes/byte_source.h"
@@ -19,6 +21,7 @@ namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(100);
 constexpr size_t kReadBytes = 1 << 20;
+constexpr int kMaxPackers = 4;  // Threads; unpacking is no faster.
 
 }  // namespace
 
@@ -86,11 +89,12 @@ void LineChunks::Unpack(const std::stop_token& stop) {
   State state = Read();
   const auto source = io::OpenBytes(path_);
   LogInfo("{}: cannot be cut; unpacks it for all shards", path_);
+  const int threads = std::min(HardwareThreads(), kMaxPackers);
   std::string text;
   uint64_t chunk = 0;
   const auto put = [&](size_t bytes) {
     if (chunk >= state.chunks) {
-      io::ByteSink sink(PathOf(chunk), {.level = 1, .threads = 1});
+      io::ByteSink sink(PathOf(chunk), {.level = 1, .threads = threads});
       sink.Write(std::string_view(text).substr(0, bytes));
       sink.Commit();
       state.chunks = chunk + 1;

@@ -132,13 +132,22 @@ void PackedWriter::Append(const GroupedPartition& partition) {
 }
 
 void PackedWriter::Flush() {
+  for (SplitFiles& of_split : files_) {
+    for (AppendFile* file : {&of_split.positions, &of_split.analyses, &of_split.index}) {
+      file->Sync();
+    }
+  }
+  WriteJournal();
+  flushed_ = std::chrono::steady_clock::now();
+}
+
+void PackedWriter::WriteJournal() {
   Json files = Json::object();
   Json splits = Json::object();
   for (Split split : kSplits) {
     const auto s = static_cast<size_t>(split);
     size_t i = 0;
     for (AppendFile* file : {&files_[s].positions, &files_[s].analyses, &files_[s].index}) {
-      file->Sync();
       files[FilesOf(split)[i++].name] = ToJson(file->state());
     }
     splits[std::string(NameOf(split))] = {counts_[s].positions, counts_[s].analyses};
@@ -149,7 +158,6 @@ void PackedWriter::Flush() {
                      {"splits", splits},
                      {"files", files}};
   WriteFileAtomically(File("journal.json"), json.dump(1) + "\n");
-  flushed_ = std::chrono::steady_clock::now();
 }
 
 void PackedWriter::Finish(const std::string& folder, Manifest manifest) {
@@ -175,7 +183,7 @@ void PackedWriter::Finish(const std::string& folder, Manifest manifest) {
 }
 
 void PackedWriter::Close() {
-  Flush();
+  WriteJournal();
   files_.clear();
 }
 

@@ -50,7 +50,8 @@ class PackedWriter {
   // Writes the headers, syncs, moves the files into `folder` and writes the manifest, whose counts
   // and files are filled in.
   void Finish(const std::string& folder, Manifest manifest);
-  // Flushes instead: the files stay here, as a part for packed_parts.h.
+  // Instead: the files stay here, as a part for packed_parts.h. They are read only once more, so that
+  // nothing is synced; checksums show what a power failure lost.
   void Close();
 
  private:
@@ -63,6 +64,7 @@ class PackedWriter {
   bool Resume();
   void Begin();
   void Flush();
+  void WriteJournal();
   std::string File(const std::string& name) const { return folder_ + "/" + name; }
 
   std::string folder_;
