@@ -192,7 +192,7 @@ void MeasurePrecompute(Bench& bench, uint64_t rows) {
     bool promised;
   };
   for (const Input& input : {Input{"Parquet", stem + ".parquet", true},
-                             Input{"jsonl.zst of many frames", stem + "-frames.jsonl.zst", true},
+                             Input{"jsonl.zst of many frames", stem + "-frames.jsonl.zst", false},
                              Input{"jsonl.zst of one frame", stem + ".jsonl.zst", false}}) {
     const Precomputed one = Precompute(1, input.path, MadeDataFolder());
     const Precomputed two = Precompute(2, input.path, MadeDataFolder());
