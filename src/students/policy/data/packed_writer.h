@@ -50,8 +50,8 @@ class PackedWriter {
   // Writes the headers, syncs, moves the files into `folder` and writes the manifest, whose counts
   // and files are filled in.
   void Finish(const std::string& folder, Manifest manifest);
-  // Instead: the files stay here, as a part for packed_parts.h. They are read only once more, so that
-  // nothing is synced; checksums show what a power failure lost.
+  // Instead: the files stay here, as a part for packed_parts.h. They are read only once more, so
+  // that nothing is synced; checksums show what a power failure lost.
   void Close();
 
  private:
