@@ -141,6 +141,31 @@ TEST_F(PrecomputeRanksTest, AKilledRankEndsTheJobAndTheRetryGoesOn) {
   EXPECT_GT(killed_in_time, 1);
 }
 
+// A file of one frame, which one rank unpacks for all: whoever is killed, another goes on.
+TEST_F(SharedWorkTest, AKilledRankThatUnpacksForAll) {
+  testing::WriteEvaluations({.rows = 400'000, .positions = 40'000}, At("rows.parquet"),
+                            At("rows.jsonl.zst"));
+  ASSERT_GT(fs::file_size(At("rows.jsonl.zst")), 8U << 20) << "too short to be cut";
+  const auto precompute = [&](const std::string& out) {
+    return Words{"policy",   "precompute", At("rows.jsonl.zst"), "--out", At(out), "--threads", "1",
+                 "--memory", "128M",       "--flush-seconds",    "0.05"};
+  };
+  Run(1, precompute("one"));
+  int killed_in_time = 0;
+  for (int i = 0; i < 6; ++i) {
+    const RanksByHand job(2, Joined({kProgram}, precompute("two")), folder_);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200 + 150 * i));
+    kill(job.child(i % 2), SIGKILL);
+    killed_in_time += job.Code(i % 2) == -SIGKILL ? 1 : 0;
+    const int other = job.Code(1 - i % 2);
+    EXPECT_TRUE(other == 0 || other == 1) << other;
+    EXPECT_THAT(job.Errors(1 - i % 2), ::testing::Not(HasSubstr("lines-"))) << "only of the kill";
+  }
+  EXPECT_GT(killed_in_time, 1);
+  Run(3, precompute("two"));
+  ExpectSame(At("one"), At("two"));
+}
+
 // As a full disk: writing fails beyond a size.
 TEST_F(PrecomputeRanksTest, ARankThatCannotWriteEndsAll) {
   const RanksByHand job(2, Joined({kProgram}, Precompute("full")), folder_, [](int rank) {

@@ -52,14 +52,17 @@ void LineChunks::Write(const State& state) const {
 }
 
 std::optional<std::string> LineChunks::At(uint64_t chunk) {
+  if (!Has(chunk)) return std::nullopt;
+  if (std::filesystem::exists(PathOf(chunk))) return PathOf(chunk);
+  throw Error("{}: was used and removed; remove the folder {} to unpack {} again", PathOf(chunk),
+              folder_, path_);
+}
+
+bool LineChunks::Has(uint64_t chunk) {
   while (true) {
     const State state = Read();
-    if (chunk < state.chunks) {
-      if (std::filesystem::exists(PathOf(chunk))) return PathOf(chunk);
-      throw Error("{}: was used and removed; remove the folder {} to unpack {} again",
-                  PathOf(chunk), folder_, path_);
-    }
-    if (state.done) return std::nullopt;
+    if (chunk < state.chunks) return true;
+    if (state.done) return false;
     {
       const std::lock_guard lock(mutex_);
       if (failure_) std::rethrow_exception(failure_);

@@ -26,8 +26,11 @@ class LineChunks {
   LineChunks(const LineChunks&) = delete;
   LineChunks& operator=(const LineChunks&) = delete;
 
-  // The file of a chunk, as soon as it is there; nothing when the input has fewer. Throws Error.
+  // Waits until a chunk is made; false when the input has fewer. Throws Error.
+  bool Has(uint64_t chunk);
+  // Its file; nothing when the input has fewer. Throws Error, also when it was removed after use.
   std::optional<std::string> At(uint64_t chunk);
+  std::string PathOf(uint64_t chunk) const;
 
  private:
   struct State {
@@ -36,7 +39,6 @@ class LineChunks {
   };
   State Read() const;
   void Write(const State& state) const;
-  std::string PathOf(uint64_t chunk) const;
   void Run(const std::stop_token& stop);
   void Unpack(const std::stop_token& stop);
 

@@ -248,10 +248,10 @@ bool RowSource::PassLines(bool own, bool wanted, std::optional<RowPiece>& piece)
   const io::ByteSourceOptions here = {.read_ahead = false};
   if (lines_->chunks) {
     if (!own) return true;
-    const std::optional<std::string> path = lines_->chunks->At(piece_);
-    if (!path) return false;
-    passed_.push_back(*path);
+    if (!lines_->chunks->Has(piece_)) return false;
+    passed_.push_back(lines_->chunks->PathOf(piece_));
     if (wanted) {
+      const std::optional<std::string> path = lines_->chunks->At(piece_);
       piece.emplace([use_lines, path = *path, here](const RowPiece::Use& use) {
         return use_lines(io::OpenBytes(path, here), use);
       });
