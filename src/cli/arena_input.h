@@ -31,6 +31,24 @@ std::string PlayersDetails();
 int RunShared(const arena::RunOptions& run, const Context& context,
               const std::function<int(const arena::RunOptions& run)>& command);
 
+// RunShared for a command whose options have `run`, or `input` with it: as the function of
+// MakeCommand.
+template <typename Options, int (*kMeasure)(const Options&, const Context&)>
+int RunRanked(const Options& options, const Context& context) {
+  Options shared = options;
+  const auto run_of = [](Options& all) -> arena::RunOptions& {
+    if constexpr (requires { all.input.run; }) {
+      return all.input.run;
+    } else {
+      return all.run;
+    }
+  };
+  return RunShared(run_of(shared), context, [&](const arena::RunOptions& run) {
+    run_of(shared) = run;
+    return kMeasure(shared, context);
+  });
+}
+
 // The text for people, or with --json the object; nothing on ranks above 0.
 int PrintReport(const arena::RunOptions& run, const std::string& text,
                 const nlohmann::ordered_json& json, const Context& context);

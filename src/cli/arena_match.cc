@@ -83,14 +83,6 @@ int Measure(const ArenaMatchOptions& options, const Context& context) {
   return PrintReport(options.input.run, result.Text(), result.ToJson(), context);
 }
 
-int Run(const ArenaMatchOptions& options, const Context& context) {
-  return RunShared(options.input.run, context, [&](const arena::RunOptions& run) {
-    ArenaMatchOptions shared = options;
-    shared.input.run = run;
-    return Measure(shared, context);
-  });
-}
-
 }  // namespace
 
 Command ArenaMatch() {
@@ -105,7 +97,7 @@ Command ArenaMatch() {
            "report.\n\n" +
            PlayersDetails(),
        .example = "kibitz arena match negamax?depth=2 random --games 20 --openings named"},
-      Run);
+      RunRanked<ArenaMatchOptions, Measure>);
 }
 
 }  // namespace kibitz::cli

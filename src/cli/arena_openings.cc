@@ -44,14 +44,6 @@ int Measure(const ArenaOpeningsOptions& options, const Context& context) {
       context);
 }
 
-int Run(const ArenaOpeningsOptions& options, const Context& context) {
-  return RunShared(options.run, context, [&](const arena::RunOptions& run) {
-    ArenaOpeningsOptions shared = options;
-    shared.run = run;
-    return Measure(shared, context);
-  });
-}
-
 }  // namespace
 
 Command ArenaOpenings() {
@@ -65,7 +57,7 @@ Command ArenaOpenings() {
            "find bad. It enters the book when the engine sees neither side ahead by more than\n"
            "--max-cp, and the position is new. The same seed gives the same book.",
        .example = "kibitz arena openings /tmp/book.epd --positions 10 --nodes 5000"},
-      Run);
+      RunRanked<ArenaOpeningsOptions, Measure>);
 }
 
 }  // namespace kibitz::cli

@@ -58,14 +58,6 @@ int Measure(const ArenaPositionsOptions& options, const Context& context) {
   return Report(result, options, context);
 }
 
-int Run(const ArenaPositionsOptions& options, const Context& context) {
-  return RunShared(options.run, context, [&](const arena::RunOptions& run) {
-    ArenaPositionsOptions shared = options;
-    shared.run = run;
-    return Measure(shared, context);
-  });
-}
-
 }  // namespace
 
 Command ArenaPositions() {
@@ -80,7 +72,7 @@ Command ArenaPositions() {
            "and calibration against the soft labels of 'kibitz policy precompute'.\n\n" +
            PlayersDetails(),
        .example = "kibitz arena positions examples/arena/suite.epd --player negamax?depth=3"},
-      Run);
+      RunRanked<ArenaPositionsOptions, Measure>);
 }
 
 }  // namespace kibitz::cli

@@ -77,14 +77,6 @@ int MeasureAll(const ArenaPuzzlesOptions& options, const Context& context) {
   return PrintReport(options.run, text, json, context);
 }
 
-int Run(const ArenaPuzzlesOptions& options, const Context& context) {
-  return RunShared(options.run, context, [&](const arena::RunOptions& run) {
-    ArenaPuzzlesOptions shared = options;
-    shared.run = run;
-    return MeasureAll(shared, context);
-  });
-}
-
 }  // namespace
 
 Command ArenaPuzzles() {
@@ -102,7 +94,7 @@ Command ArenaPuzzles() {
            "players puzzle by puzzle, which tells them apart far sooner than two runs do.\n\n" +
            PlayersDetails(),
        .example = "kibitz arena puzzles examples/arena/puzzles.csv --player negamax?depth=3"},
-      Run);
+      RunRanked<ArenaPuzzlesOptions, MeasureAll>);
 }
 
 }  // namespace kibitz::cli

@@ -63,14 +63,6 @@ int Measure(const ArenaSeriesOptions& options, const Context& context) {
   return PrintReport(options.input.run, result.Text(), result.ToJson(), context);
 }
 
-int Run(const ArenaSeriesOptions& options, const Context& context) {
-  return RunShared(options.input.run, context, [&](const arena::RunOptions& run) {
-    ArenaSeriesOptions shared = options;
-    shared.input.run = run;
-    return Measure(shared, context);
-  });
-}
-
 }  // namespace
 
 Command ArenaSeries() {
@@ -81,7 +73,7 @@ Command ArenaSeries() {
        .details = PlayersDetails(),
        .example = "kibitz arena series policy-small negamax?depth=2 --openings named "
                   "--max-openings 10"},
-      Run);
+      RunRanked<ArenaSeriesOptions, Measure>);
 }
 
 }  // namespace kibitz::cli

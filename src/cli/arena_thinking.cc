@@ -87,14 +87,6 @@ int Measure(const ArenaThinkingOptions& options, const Context& context) {
   return PrintReport(options.run, result.Text(), result.ToJson(), context);
 }
 
-int Run(const ArenaThinkingOptions& options, const Context& context) {
-  return RunShared(options.run, context, [&](const arena::RunOptions& run) {
-    ArenaThinkingOptions shared = options;
-    shared.run = run;
-    return Measure(shared, context);
-  });
-}
-
 }  // namespace
 
 Command ArenaThinking() {
@@ -114,7 +106,7 @@ Command ArenaThinking() {
            "that comparison, as in play; the form of thoughts is measured with nothing enforced.",
        .example = "kibitz arena thinking --model tests/golden/decoder/tiny.pt --fens "
                   "examples/arena/suite.epd --judge negamax?depth=2"},
-      Run);
+      RunRanked<ArenaThinkingOptions, Measure>);
 }
 
 }  // namespace kibitz::cli

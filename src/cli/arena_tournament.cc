@@ -45,14 +45,6 @@ int Measure(const ArenaTournamentOptions& options, const Context& context) {
   return PrintReport(options.input.run, result.Text(), result.ToJson(), context);
 }
 
-int Run(const ArenaTournamentOptions& options, const Context& context) {
-  return RunShared(options.input.run, context, [&](const arena::RunOptions& run) {
-    ArenaTournamentOptions shared = options;
-    shared.input.run = run;
-    return Measure(shared, context);
-  });
-}
-
 struct ArenaLadderOptions {
   std::string player;
   std::string engine = "stockfish";
@@ -113,14 +105,6 @@ int Measure(const ArenaLadderOptions& options, const Context& context) {
   return PrintReport(options.input.run, result.Text(), result.ToJson(), context);
 }
 
-int Run(const ArenaLadderOptions& options, const Context& context) {
-  return RunShared(options.input.run, context, [&](const arena::RunOptions& run) {
-    ArenaLadderOptions shared = options;
-    shared.input.run = run;
-    return Measure(shared, context);
-  });
-}
-
 }  // namespace
 
 Command ArenaTournament() {
@@ -130,7 +114,7 @@ Command ArenaTournament() {
        .summary = "many players, one table of ratings by maximum likelihood",
        .details = PlayersDetails(),
        .example = "kibitz arena tournament random negamax?depth=1 negamax?depth=2 --rounds 10"},
-      Run);
+      RunRanked<ArenaTournamentOptions, Measure>);
 }
 
 Command ArenaLadder() {
@@ -145,7 +129,7 @@ Command ArenaLadder() {
            "time it is given here.\n\n" +
            PlayersDetails(),
        .example = "kibitz arena ladder policy-small --max-games 8 --engine-time 10"},
-      Run);
+      RunRanked<ArenaLadderOptions, Measure>);
 }
 
 }  // namespace kibitz::cli

@@ -35,6 +35,10 @@ using kibitz::testing::ReadWhole;
 using kibitz::testing::TempFolder;
 using ::testing::HasSubstr;
 
+const std::vector<io::ColumnSpec> kColumns = {
+    {"fen", ColumnType::kText},     {"line", ColumnType::kText}, {"depth", ColumnType::kInt64},
+    {"knodes", ColumnType::kInt64}, {"cp", ColumnType::kInt64},  {"mate", ColumnType::kInt64}};
+
 // Rows of random games' positions, few enough that many come again, far apart.
 void WriteRows(const std::string& path, int rows, uint64_t row_group_rows) {
   std::vector<chess::Board> boards;
@@ -98,12 +102,7 @@ TEST_F(PrecomputeTest, AgreesWithThePlainWay) {
   Precompute({rows_}, Out("a"), {.threads = 2});
   std::map<std::string, std::multiset<std::string>> plain;
   io::ParquetReader reader({rows_});
-  auto scan = reader.Scan({{"fen", ColumnType::kText},
-                           {"line", ColumnType::kText},
-                           {"depth", ColumnType::kInt64},
-                           {"knodes", ColumnType::kInt64},
-                           {"cp", ColumnType::kInt64},
-                           {"mate", ColumnType::kInt64}});
+  auto scan = reader.Scan(kColumns);
   const auto text = [](std::string_view move, int64_t depth, int64_t knodes, bool mate,
                        int64_t score) {
     return fmt::format("{} {} {} {} {}", move, depth, knodes, mate ? "mate" : "cp", score);
@@ -170,12 +169,7 @@ TEST_F(PrecomputeTest, ShardsOfMachinesWithDifferentCoresMerge) {
 // The rows as Lichess has them, packed in one frame or in many.
 std::string LinesOf(const std::string& parquet, const std::string& path, size_t frames) {
   io::ParquetReader reader({parquet});
-  auto scan = reader.Scan({{"fen", ColumnType::kText},
-                           {"line", ColumnType::kText},
-                           {"depth", ColumnType::kInt64},
-                           {"knodes", ColumnType::kInt64},
-                           {"cp", ColumnType::kInt64},
-                           {"mate", ColumnType::kInt64}});
+  auto scan = reader.Scan(kColumns);
   std::string text;
   while (const io::Chunk* chunk = scan.Next()) {
     const auto& columns = chunk->columns;
