@@ -34,7 +34,7 @@ demo: setup
 	@cmake --build --preset release -j $(JOBS) --target kibitz
 	@scripts/demo
 
-# The small decoder of the tests thinks where no better one is there.
+# All models that ship, and the small decoder of the tests.
 serve: setup
 	@test -f build/build.ninja || cmake --preset release
 	@cmake --build --preset release -j $(JOBS) --target kibitz
