@@ -58,8 +58,8 @@ const tiny = "decoder:tiny.pt%3Fthink%3D1";
 // Each page at work: what a visitor does, and what must be seen.
 const scenes = {
   async think(page) {
-    await page.goto(`${site}/think?player=${tiny}&max_variations=4&max_depth=3&fen=${encodeURIComponent(
-      "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5Q2/PPPP1PPP/RNB1K1NR w KQkq - 4 4")}`);
+    await page.goto(`${site}/think?player=decoder:decoder-small%3Fthink%3D1&fen=${encodeURIComponent(
+      "r1b1k2r/pppp1ppp/2n2n2/2b1p1q1/2B1P3/2NP1N2/PPP2PPP/R1BQK2R w KQkq - 1 6")}`);
     await page.waitForSelector(".verdict.instinct strong");
     await page.locator(".raw summary").click();
     await page.locator("main").press(" ");
