@@ -38,6 +38,16 @@ class RanksTest : public ::testing::Test {
     return testing::RunCommand(testing::UnderMpirun(ranks, words));
   }
 
+  // One rank with twice the batch, then two ranks. train(run, batch) gives the command.
+  template <typename Train>
+  void ExpectTwoRanksAsOne(const Train& train, int batch) const {
+    const Ran one = Run(1, train("one", 2 * batch));
+    ASSERT_EQ(one.code, 0) << one.err;
+    const Ran two = Run(2, train("two", batch));
+    ASSERT_EQ(two.code, 0) << two.err;
+    ExpectSame("one", "two", json::parse(one.out)["steps"]);
+  }
+
   // Weights and losses after `steps` steps are the same.
   void ExpectSame(const std::string& a, const std::string& b, int steps) const {
     const auto weights = [&](const std::string& run) {
@@ -126,11 +136,7 @@ TEST_F(RanksTest, PolicyIsThatOfOneRank) {
     return Train({"policy", "train", "--data-dir", data}, run, batch,
                  "--num-epochs 2 --num-layers 2 --hidden-channels 8 --save-every-n-steps 5");
   };
-  const Ran one = Run(1, train("one", 24));
-  ASSERT_EQ(one.code, 0) << one.err;
-  const Ran two = Run(2, train("two", 12));
-  ASSERT_EQ(two.code, 0) << two.err;
-  ExpectSame("one", "two", json::parse(one.out)["steps"]);
+  ExpectTwoRanksAsOne(train, 12);
 }
 
 TEST_F(RanksTest, Twenty48IsThatOfOneRank) {
@@ -145,11 +151,7 @@ TEST_F(RanksTest, Twenty48IsThatOfOneRank) {
     return Train({"2048", "train", "--dataset-dir", pack}, run, batch,
                  "--num-epochs 1 --save-every-n-steps 50 --val-run-pct 0");
   };
-  const Ran one = Run(1, train("one", 62));
-  ASSERT_EQ(one.code, 0) << one.err;
-  const Ran two = Run(2, train("two", 31));
-  ASSERT_EQ(two.code, 0) << two.err;
-  ExpectSame("one", "two", json::parse(one.out)["steps"]);
+  ExpectTwoRanksAsOne(train, 31);
 }
 
 TEST_F(RanksTest, ResumesWithAnotherNumberOfRanks) {

@@ -84,13 +84,19 @@ Purpose TablePurpose(const io::FileReport& report) {
   return {};
 }
 
+std::string FirstLine(const io::FileReport& report) {
+  if (report.rows.empty() || !report.rows[0].is_string()) return "";
+  return report.rows[0].get<std::string>();
+}
+bool ArePuzzles(std::string_view first_line) { return first_line.starts_with("PuzzleId,"); }
+bool IsPgn(std::string_view first_line) { return first_line.starts_with("["); }
+
 Purpose TextPurpose(const io::FileReport& report) {
-  if (report.rows.empty()) return {};
-  const std::string line = report.rows[0].is_string() ? report.rows[0].get<std::string>() : "";
-  if (line.starts_with("PuzzleId,")) {
+  const std::string line = FirstLine(report);
+  if (ArePuzzles(line)) {
     return {"Lichess puzzles", {"kibitz arena puzzles {} --player policy-small"}};
   }
-  if (line.starts_with("[")) return PgnPurpose();
+  if (IsPgn(line)) return PgnPurpose();
   const size_t slashes = static_cast<size_t>(std::count(line.begin(), line.end(), '/'));
   if (slashes >= 7) {
     return {"positions as FEN or EPD",
@@ -145,13 +151,11 @@ void ReadThrough(const io::FileReport& report) {
 
 // Why a text is cut short; "" where nothing tells. A last line without an end is common in lists of
 // positions that people write, so there it says nothing.
-std::string CutText(const io::FileReport& report) {
-  if (report.format != "text" || report.rows.empty() || report.end.empty()) return "";
-  const std::string first = report.rows[0].is_string() ? report.rows[0].get<std::string>() : "";
-  const bool puzzles = first.starts_with("PuzzleId,");
-  const bool pgn = first.starts_with("[");
-  if (puzzles && report.end.back() != '\n') return "the last line has no end";
-  if (!pgn) return "";
+std::string CutShort(const io::FileReport& report) {
+  if (report.format != "text" || report.end.empty()) return "";
+  const std::string first = FirstLine(report);
+  if (ArePuzzles(first) && report.end.back() != '\n') return "the last line is cut short";
+  if (!IsPgn(first)) return "";
   const std::string_view end = Trim(report.end);
   const auto results = {"1-0", "0-1", "1/2-1/2", "*"};
   const bool ended =
@@ -175,10 +179,10 @@ Json Check(const std::string& path, bool quick) {
     const Purpose purpose = PurposeOf(report, facts);
     const bool cut_row = facts.contains("cut_row_bytes");
     const bool broken = facts.value("broken_lines", uint64_t{0}) > 0;
-    const std::string cut_text = CutText(report);
-    checked["whole"] = !cut_row && !broken && cut_text.empty();
+    const std::string cut_short = CutShort(report);
+    checked["whole"] = !cut_row && !broken && cut_short.empty();
     if (cut_row) checked["problem"] = "the last row is cut short";
-    if (!cut_text.empty()) checked["problem"] = cut_text;
+    if (!cut_short.empty()) checked["problem"] = cut_short;
     if (broken) checked["problem"] = facts["first_problem"];
     checked["format"] = report.format;
     checked["what"] = purpose.what.empty() ? "nothing that a command here reads" : purpose.what;

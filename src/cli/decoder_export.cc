@@ -47,7 +47,7 @@ int Run(const ExportOptions& options, const Context& context) {
   const auto sizes = FieldsOf(config).ToTree();
   for (size_t i = 1; i < files.size(); ++i) {
     if (FieldsOf(files[i].config).ToTree() == sizes) continue;
-    throw Error::Usage("{} is a network of other sizes than {}; only like ones have a mean",
+    throw Error::Usage("{} has other sizes than {}; a mean needs networks of the same sizes",
                        options.models[i], options.models[0]);
   }
   std::vector<io::NamedTensor> tensors;

@@ -75,7 +75,7 @@ std::optional<uint64_t> BlocksOf(const RangeFile& file, uint64_t frame, bool& ch
   return frame + 5 + (single ? 0 : 1) + kIdBytes[*descriptor & 3] + size_bytes;
 }
 
-// Where the frame at `frame` ends; nothing when it is none, is damaged, or is too long.
+// The offset behind the zstd frame that begins at `frame`. Empty when no whole frame begins there.
 std::optional<uint64_t> EndOfFrame(const RangeFile& file, uint64_t frame) {
   const auto magic = file.NumberAt(frame, 4);
   if (!magic) return std::nullopt;
