@@ -1,5 +1,5 @@
-// A policy that reads squares and squares that know their place, at play beside training: the same
-// probabilities.
+// A policy and values that read squares, and squares that know their place, at play
+// beside training: the same probabilities and values.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -24,6 +24,7 @@ const NetConfig kConfig = {.embed_dim = 48,
                            .value_hidden_size = 24,
                            .num_fourier_freq = 8,
                            .square_policy = true,
+                           .square_values = true,
                            .board_places = true};
 
 // A thought as a training sample that asks for the moves it has.
@@ -90,10 +91,16 @@ TEST(SquarePolicyTest, PlayIsTraining) {
     }
   }
   ASSERT_EQ(moves, 6);
-  const Sequence sample = SampleOf(thought);
+  Sequence sample = SampleOf(thought);
   const Metrics metrics = PlainLoss(net, Pack({&sample, 1}), {}, 640).metrics;
   EXPECT_NEAR(metrics.thinking_move_loss.sum, thinking, 1e-4 * thinking);
   EXPECT_NEAR(metrics.final_move_loss.sum, -std::log(thought.final_move->probability), 1e-4);
+  // The values that training writes are those of the thought.
+  sample.own_values = true;
+  for (ValueTarget& value : sample.values) value.wl = value.d = 0;
+  const Metrics own =
+      PackedLoss(net, Pack({&sample, 1}), {.own_value_passes = 2 * moves + 2}).metrics;
+  EXPECT_NEAR(own.thinking_move_loss.sum, thinking, 1e-4 * thinking);
 
   // The instinct, alone and among others.
   Sequence alone{.ids = {board.begin(), board.end()},
@@ -106,6 +113,19 @@ TEST(SquarePolicyTest, PlayIsTraining) {
   alone.moves.push_back({.position = kBoardTokens - 1, .move = prediction.chosen->token});
   const Metrics instinct = PlainLoss(net, Pack({&alone, 1}), {}, 640).metrics;
   EXPECT_NEAR(instinct.final_move_loss.sum, -std::log(prediction.chosen->probability), 1e-4);
+}
+
+TEST(SquarePolicyTest, AGameHasTheValuesOfItsMoves) {
+  Player player(std::make_unique<Model>(RandomWeights(kConfig, 6), kConfig, nn::NetworkOptions{}));
+  const chess::Board start;
+  const Prediction first = player.Predict(start, {.value = true});
+  const std::unique_ptr<GameReader> game = player.Read(start);
+  EXPECT_EQ(game->Predict({.value = true}).value, first.value);
+  game->Play(*first.chosen->move);
+  EXPECT_EQ(game->values().front(), *first.value);
+  const Prediction second = game->Predict({.value = true});
+  game->Play(*second.chosen->move);
+  EXPECT_EQ(game->values().back(), *second.value);
 }
 
 }  // namespace

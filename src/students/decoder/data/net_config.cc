@@ -23,6 +23,8 @@ Fields FieldsOf(NetConfig& config) {
              "write the mean of a value's distribution; else the most likely bucket");
   fields.Add("square_policy", config.square_policy,
              "a move's logit also reads the squares it moves between");
+  fields.Add("square_values", config.square_values,
+             "a move's wl also reads the squares it moves between; needs square_policy");
   fields.Add(
       "board_places", config.board_places,
       "add an embedding of its place in the board to each token of one, and mark the last move");
@@ -31,6 +33,10 @@ Fields FieldsOf(NetConfig& config) {
 
 void CheckConfig(const NetConfig& config) {
   CHECK(!config.square_policy || config.move_vocab_size == kMoveVocabularySize);
+  if (config.square_values && !config.square_policy) {
+    throw Error(
+        "square_values is true without square_policy: expected both, or square_policy alone");
+  }
   if (config.embed_dim % (2 * config.num_heads) != 0) {
     throw Error(
         "embed_dim is {} with num_heads {}: expected a multiple of {}, because RoPE rotates pairs "

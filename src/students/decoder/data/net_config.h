@@ -22,6 +22,10 @@ struct NetConfig {
   // policy heads' weights are applied to the squares' hidden states too.
   bool square_policy = false;
 
+  // The wl of a move also reads the two squares of its board, through matrices of its own:
+  // wl_head.from.weight and wl_head.to.weight, (value_hidden_size, D). Needs square_policy.
+  bool square_values = false;
+
   // A board's tokens have an embedding of their place in it added, so that a square knows where it
   // is; those before the two squares of the last move also one of the other square (PlaceRows).
   // place_embedding.weight: (196, D).

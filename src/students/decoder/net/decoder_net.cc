@@ -48,10 +48,15 @@ torch::Tensor FourierEncoderImpl::Features(const torch::Tensor& x) {
   return torch::cat({angles.cos(), angles.sin()}, 1);
 }
 
-ValueHeadImpl::ValueHeadImpl(int64_t width, int64_t hidden, int64_t buckets)
+ValueHeadImpl::ValueHeadImpl(int64_t width, int64_t hidden, int64_t buckets, bool squares)
     : mlp(register_module("mlp",
                           torch::nn::Sequential(torch::nn::Linear(width, hidden), torch::nn::Mish(),
-                                                torch::nn::Linear(hidden, buckets)))) {}
+                                                torch::nn::Linear(hidden, buckets)))) {
+  if (!squares) return;
+  const auto options = torch::nn::LinearOptions(width, hidden).bias(false);
+  from = register_module("from", torch::nn::Linear(options));
+  to = register_module("to", torch::nn::Linear(options));
+}
 
 DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
     : config(config),
@@ -75,9 +80,12 @@ DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
   policy_head = register_module("policy_head", torch::nn::Linear(width, config.move_vocab_size));
   thinking_policy_head =
       register_module("thinking_policy_head", torch::nn::Linear(width, config.move_vocab_size));
-  wl_head =
-      register_module("wl_head", ValueHead(width, config.value_hidden_size, config.n_buckets));
-  d_head = register_module("d_head", ValueHead(width, config.value_hidden_size, config.n_buckets));
+  const auto value_head = [&](const char* name, bool squares) {
+    return register_module(name,
+                           ValueHead(width, config.value_hidden_size, config.n_buckets, squares));
+  };
+  wl_head = value_head("wl_head", config.square_values);
+  d_head = value_head("d_head", false);
   fourier_encoder =
       register_module("fourier_encoder", FourierEncoder(config.num_fourier_freq, width));
 }

@@ -30,12 +30,14 @@ struct FourierEncoderImpl : torch::nn::Module {
 };
 TORCH_MODULE(FourierEncoder);
 
-// Linear, Mish, Linear.
+// Linear, Mish, Linear. With `squares`, the first layer also reads the squares of a move.
 struct ValueHeadImpl : torch::nn::Module {
-  ValueHeadImpl(int64_t width, int64_t hidden, int64_t buckets);
+  ValueHeadImpl(int64_t width, int64_t hidden, int64_t buckets, bool squares);
   torch::Tensor forward(const torch::Tensor& x) { return mlp->forward(x); }  // (N, D) -> (N, K)
 
   torch::nn::Sequential mlp = nullptr;
+  torch::nn::Linear from = nullptr;  // D -> hidden, without bias; with squares alone.
+  torch::nn::Linear to = nullptr;
 };
 TORCH_MODULE(ValueHead);
 

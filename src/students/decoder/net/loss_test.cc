@@ -122,6 +122,7 @@ TEST(LossTest, PackedIsPlainWithRichTargets) {
       NetConfig config = SmallConfig(layers);
       config.mean_values = mean_values;
       config.square_policy = mean_values;
+      config.square_values = mean_values;
       config.board_places = mean_values;
       DecoderNet net(config);
       InitNet(net, 1);
@@ -135,11 +136,12 @@ TEST(LossTest, PackedIsPlainWithRichTargets) {
   }
 }
 
-// In games too, where some boards are left out: their moves read no squares.
+// In games too, where some boards are left out: their moves and values read no squares.
 TEST(LossTest, MovesReadTheSquaresOfTheirBoards) {
   NetConfig config = SmallConfig(2);
   DecoderNet plain(config);
   config.square_policy = true;
+  config.square_values = true;
   DecoderNet net(config);
   InitNet(plain, 1);
   InitNet(net, 1);
@@ -149,6 +151,7 @@ TEST(LossTest, MovesReadTheSquaresOfTheirBoards) {
     ExpectSame(step, StepOf(Version::kPlain, net, batch, {}));
     const Step without = StepOf(Version::kPacked, plain, batch, {});
     EXPECT_NE(step.metrics.final_move_loss.sum, without.metrics.final_move_loss.sum);
+    EXPECT_NE(step.metrics.wl_loss.sum, without.metrics.wl_loss.sum);
     EXPECT_EQ(step.metrics.board_loss.sum, without.metrics.board_loss.sum);
   }
 }

@@ -26,8 +26,7 @@ Tensor Indices(const std::vector<int64_t>& values) { return torch::tensor(values
 
 // The positions that the heads read, and their targets.
 struct Questions {
-  // With `squares`, moves read the squares of their boards.
-  Questions(const Batch& batch, bool squares);
+  Questions(const Batch& batch, const NetConfig& config);
 
   std::vector<int64_t> board_positions;   // C
   std::vector<int64_t> prefix_positions;  // G, sorted.
@@ -40,12 +39,15 @@ struct Questions {
   MoveQuestions threats;
   MoveQuestions early_ends;  // Among the branches.
   Tensor wl_rows;
+  SquarePositions wl_squares;  // With square_values, as the next.
+  BranchQuestions branch_values;
   Tensor d_rows;
   Tensor wl_targets;  // Of both value heads' terms: valid values only.
   Tensor d_targets;
 
   // Adds the positions of the squares that moves read.
   void AddSquares(const MoveQuestions& moves);
+  void AddSquares(const SquarePositions& squares);
   // The row of each position among the G.
   Tensor RowsOf(const std::vector<int64_t>& positions) const;
   int64_t RowOf(int64_t position) const {
@@ -61,7 +63,14 @@ void Questions::AddSquares(const MoveQuestions& moves) {
   }
 }
 
-Questions::Questions(const Batch& batch, bool squares) {
+void Questions::AddSquares(const SquarePositions& squares) {
+  for (const auto* list : {&squares.from, &squares.to}) {
+    std::ranges::copy_if(*list, std::back_inserter(prefix_positions),
+                         [](int64_t position) { return position >= 0; });
+  }
+}
+
+Questions::Questions(const Batch& batch, const NetConfig& config) {
   std::vector<int64_t> targets;
   for (int32_t i = 0; i < batch.tokens(); ++i) {
     const int target = batch.board_targets[static_cast<size_t>(i)];
@@ -75,6 +84,7 @@ Questions::Questions(const Batch& batch, bool squares) {
   piece_moves = MovesOf(batch, MoveKind::kPiece);
   threats = MovesOf(batch, MoveKind::kThreat);
   early_ends = EarlyEndsOf(batch);
+  branch_values = BranchValuesOf(batch);
   std::vector<int64_t> wl_positions;  // Of the move before it, where wl is asked.
   std::vector<int64_t> d_positions;   // Of the wl token, where d is asked.
   std::vector<float> wl;
@@ -91,10 +101,15 @@ Questions::Questions(const Batch& batch, bool squares) {
         &piece_moves.positions, &threats.positions, &wl_positions, &d_positions}) {
     prefix_positions.insert(prefix_positions.end(), list->begin(), list->end());
   }
-  if (squares) {
+  if (config.square_policy) {
     for (const auto* moves : {&final_moves, &thinking_moves, &instinct, &early_ends}) {
       AddSquares(*moves);
     }
+  }
+  if (config.square_values) {
+    wl_squares = ValueSquaresOf(batch, /*valid_only=*/true);
+    AddSquares(wl_squares);
+    AddSquares(branch_values.squares);
   }
   std::ranges::sort(prefix_positions);
   const auto repeated = std::ranges::unique(prefix_positions);
@@ -267,6 +282,33 @@ Tensor Affine(ValueHead& head, const Tensor& x) {
   return learn::Project(hidden, {last->weight})[0] + last->bias;
 }
 
+// The hidden states of these positions, zeros for -1: (N, D). prefix: (G, D).
+Tensor HiddenAt(const Tensor& prefix, const Questions& questions,
+                const std::vector<int64_t>& positions) {
+  std::vector<int64_t> rows;
+  std::vector<float> there;
+  for (const int64_t position : positions) {
+    rows.push_back(position < 0 ? 0 : questions.RowOf(position));
+    there.push_back(position < 0 ? 0 : 1);
+  }
+  return prefix.index_select(0, Indices(rows)) * torch::tensor(there).unsqueeze(1);
+}
+
+// The wl of moves whose hidden states are `at`, (N, D). prefix: (G, D).
+Tensor WlLogits(DecoderNet& net, const Tensor& at, const Tensor& prefix, const Questions& questions,
+                const SquarePositions& squares) {
+  ValueHead& head = net->wl_head;
+  if (!net->config.square_values || at.size(0) == 0) return Affine(head, at);
+  auto* first = head->mlp[0]->as<torch::nn::Linear>();
+  auto* last = head->mlp[2]->as<torch::nn::Linear>();
+  const auto read = [&](torch::nn::Linear& matrix, const std::vector<int64_t>& positions) {
+    return learn::Project(HiddenAt(prefix, questions, positions), {matrix->weight})[0];
+  };
+  const auto sum = learn::Project(at, {first->weight})[0] + first->bias +
+                   read(head->from, squares.from) + read(head->to, squares.to);
+  return learn::Project(torch::mish(sum), {last->weight})[0] + last->bias;
+}
+
 // Adds the embeddings of the tokens' places in their boards, and of the last moves' squares.
 // embedded: (T + N, D).
 Tensor AddPlaces(DecoderNet& net, const Batch& batch, const Tensor& embedded) {
@@ -391,14 +433,14 @@ ShownValues Shown(DecoderNet& net, const Batch& batch, int passes) {
   values.moves.clear();
   values.branches.clear();
   for (ValueTarget& value : values.values) value.valid = true;
-  const Questions questions(values, /*squares=*/false);
+  const Questions questions(values, net->config);
   for (int pass = 0; pass < passes; ++pass) {
     const auto hidden = RunLayers(net, values, questions, shown, false);  // (G, D)
-    const auto written = [&](ValueHead& head, const Tensor& rows, const Tensor& centres) {
-      return WrittenValue(net->config, Affine(head, hidden.index_select(0, rows)), centres);
-    };
-    ShowOwn(batch, written(net->wl_head, questions.wl_rows, net->wl_bucket_centers),
-            written(net->d_head, questions.d_rows, net->d_bucket_centers), shown);
+    const auto wl = WlLogits(net, hidden.index_select(0, questions.wl_rows), hidden, questions,
+                             questions.wl_squares);
+    const auto d = Affine(net->d_head, hidden.index_select(0, questions.d_rows));
+    ShowOwn(batch, WrittenValue(net->config, wl, net->wl_bucket_centers),
+            WrittenValue(net->config, d, net->d_bucket_centers), shown);
   }
   return shown;
 }
@@ -431,7 +473,7 @@ Tensor AddSquareLogits(const Tensor& logits, const Tensor& weight, const Tensor&
 
 LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions& options) {
   const bool squares = net->config.square_policy;
-  const Questions questions(batch, squares);
+  const Questions questions(batch, net->config);
   const ShownValues shown = Shown(net, batch, options.own_value_passes);
   const auto hidden =
       RunLayers(net, batch, questions, shown, options.recompute_layers);  // (C + G + N, D)
@@ -459,16 +501,18 @@ LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions
     terms.threats = moves(net->thinking_policy_head, questions.threats);
   }
   const auto behind = hidden.narrow(0, hidden.size(0) - branches, branches);  // (N, D)
-  if (const auto asked = BranchValuesOf(batch); !asked.branches.empty()) {
+  if (const auto& asked = questions.branch_values; !asked.branches.empty()) {
     const auto values = behind.index_select(0, Indices(asked.branches));
-    terms.branch_wl = ScoreValue(Affine(net->wl_head, values), asked.wl, net->wl_bucket_centers);
+    terms.branch_wl = ScoreValue(WlLogits(net, values, prefix, questions, asked.squares), asked.wl,
+                                 net->wl_bucket_centers);
   }
   if (const auto& asked = questions.early_ends; !asked.positions.empty()) {
     const auto ends = behind.index_select(0, Indices(asked.positions));
     terms.early_end = score(net->policy_head, ends, asked);
   }
-  terms.wl = ScoreValue(Affine(net->wl_head, rows(questions.wl_rows)), questions.wl_targets,
-                        net->wl_bucket_centers);
+  terms.wl =
+      ScoreValue(WlLogits(net, rows(questions.wl_rows), prefix, questions, questions.wl_squares),
+                 questions.wl_targets, net->wl_bucket_centers);
   terms.d = ScoreValue(Affine(net->d_head, rows(questions.d_rows)), questions.d_targets,
                        net->d_bucket_centers);
   return Combine(batch, terms, options);

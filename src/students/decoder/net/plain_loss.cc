@@ -115,6 +115,27 @@ HeadTerms ScoreKind(const DecoderNet& net, torch::nn::Linear& head,
   return ScoreMoves(MoveLogits(net, head, at, prefix, batch, questions), questions);
 }
 
+// The wl of moves whose hidden states are `at`, (N, D), with what the squares of their boards say.
+torch::Tensor WlLogits(DecoderNet& net, const torch::Tensor& at,
+                       const torch::Tensor& prefix,  // (B, S, D)
+                       const Batch& batch, const SquarePositions& squares) {
+  ValueHead& head = net->wl_head;
+  if (!net->config.square_values) return head(at);
+  const auto hidden = [&](const std::vector<int64_t>& positions) {
+    std::vector<torch::Tensor> rows;
+    for (const int64_t position : positions) {
+      rows.push_back(position < 0
+                         ? torch::zeros_like(prefix[0][0])
+                         : prefix.flatten(0, 1)[PaddedRow(batch, position, prefix.size(1))]);
+    }
+    return rows.empty() ? torch::zeros_like(at) : torch::stack(rows);  // (N, D)
+  };
+  const auto first = head->mlp[0]->as<torch::nn::Linear>()->forward(at) +
+                     head->from(hidden(squares.from)) +
+                     head->to(hidden(squares.to));  // (N, hidden)
+  return head->mlp[2]->as<torch::nn::Linear>()->forward(torch::mish(first));
+}
+
 ValueInputs InputsOf(DecoderNet& net, const Batch& batch, const Inputs& in,
                      const ShownValues& shown) {
   auto wl = torch::zeros_like(in.wl_targets).cpu();  // (B, S)
@@ -140,12 +161,12 @@ ShownValues Shown(DecoderNet& net, const Batch& batch, const Inputs& in, int pas
   for (int pass = 0; pass < passes; ++pass) {
     const auto prefix = net->forward(in.ids, PrefixBias(in.block_id),
                                      InputsOf(net, batch, in, shown));  // (B, S, D)
-    ShowOwn(
-        batch,
-        WrittenValue(net->config, net->wl_head(prefix.index({at_move})), net->wl_bucket_centers),
-        WrittenValue(net->config, net->d_head(prefix.index({in.wl_positions})),
-                     net->d_bucket_centers),
-        shown);
+    const auto wl =
+        WlLogits(net, prefix.index({at_move}), prefix, batch, ValueSquaresOf(batch, false));
+    ShowOwn(batch, WrittenValue(net->config, wl, net->wl_bucket_centers),
+            WrittenValue(net->config, net->d_head(prefix.index({in.wl_positions})),
+                         net->d_bucket_centers),
+            shown);
   }
   return shown;
 }
@@ -180,8 +201,8 @@ void ScoreBranches(DecoderNet& net, const Batch& batch, const torch::Tensor& hid
     return hidden.index_select(0, torch::tensor(list, torch::kInt64).to(hidden.device()));
   };
   if (const auto asked = BranchValuesOf(batch); !asked.branches.empty()) {
-    terms.branch_wl = ScoreValue(net->wl_head(rows(asked.branches)), asked.wl.to(hidden.device()),
-                                 net->wl_bucket_centers);
+    const auto logits = WlLogits(net, rows(asked.branches), prefix, batch, asked.squares);
+    terms.branch_wl = ScoreValue(logits, asked.wl.to(hidden.device()), net->wl_bucket_centers);
   }
   if (const auto asked = EarlyEndsOf(batch); !asked.positions.empty()) {
     const auto logits =
@@ -228,8 +249,9 @@ LossAndMetrics PlainLoss(DecoderNet& net, const Batch& batch, const LossOptions&
   const auto scored = in.wl_positions & in.valid;   // (B, S)
   const auto at_move = torch::roll(scored, -1, 1);  // (B, S)
   const auto at_d = torch::roll(scored, 1, 1);      // (B, S)
-  terms.wl = ScoreValue(net->wl_head(prefix.index({at_move})), in.wl_targets.index({scored}),
-                        net->wl_bucket_centers);
+  const auto wl =
+      WlLogits(net, prefix.index({at_move}), prefix, batch, ValueSquaresOf(batch, true));
+  terms.wl = ScoreValue(wl, in.wl_targets.index({scored}), net->wl_bucket_centers);
   terms.d = ScoreValue(net->d_head(prefix.index({scored})), in.d_targets.index({at_d}),
                        net->d_bucket_centers);
   return Combine(batch, terms, options);

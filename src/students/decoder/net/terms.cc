@@ -166,12 +166,31 @@ MoveQuestions EarlyEndsOf(const Batch& batch) {
   return std::move(maker).Finish();
 }
 
+static void AddSquaresOf(int32_t move, int64_t board, SquarePositions& squares) {
+  const auto at = static_cast<size_t>(move);
+  squares.from.push_back(board < 0 ? -1 : board + SquareTokens()->first[at]);
+  squares.to.push_back(board < 0 ? -1 : board + SquareTokens()->second[at]);
+}
+
+SquarePositions ValueSquaresOf(const Batch& batch, bool valid_only) {
+  SquarePositions squares;
+  const BoardFinder boards(batch);
+  for (const ValueTarget& value : batch.values) {
+    if (valid_only && !value.valid) continue;
+    const int32_t at_move = value.wl_position - 1;
+    AddSquaresOf(batch.ids[static_cast<size_t>(at_move)], boards.Of(at_move - 1), squares);
+  }
+  return squares;
+}
+
 BranchQuestions BranchValuesOf(const Batch& batch) {
   BranchQuestions questions;
+  const BoardFinder boards(batch);
   std::vector<float> wl;
   for (size_t i = 0; i < batch.branches.size(); ++i) {
     if (batch.branches[i].ends_thought()) continue;
     questions.branches.push_back(static_cast<int64_t>(i));
+    AddSquaresOf(batch.branches[i].token, boards.Of(batch.branches[i].after), questions.squares);
     wl.push_back(batch.branches[i].wl);
   }
   questions.wl = torch::tensor(wl, torch::kFloat32);

@@ -37,10 +37,18 @@ MoveQuestions MovesOf(const Batch& batch, MoveKind kind);
 std::shared_ptr<const learn::PairRows> SquareTokens();
 // The final moves of branches that end the thought.
 MoveQuestions EarlyEndsOf(const Batch& batch);
+// The squares of moves on their boards, in the pack; -1 for a move without a whole board.
+struct SquarePositions {
+  std::vector<int64_t> from;
+  std::vector<int64_t> to;
+};
+// Of all values, or of the valid ones.
+SquarePositions ValueSquaresOf(const Batch& batch, bool valid_only);
 // The branches that are moves, and their values.
 struct BranchQuestions {
   std::vector<int64_t> branches;  // Among the batch's.
-  torch::Tensor wl;               // (N)
+  SquarePositions squares;
+  torch::Tensor wl;  // (N)
 };
 BranchQuestions BranchValuesOf(const Batch& batch);
 // Cross-entropy with one move or with a distribution. logits: (N, moves).

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <utility>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "nn/kernels/lanes.h"
@@ -60,6 +61,11 @@ Model::Model(const io::StateDict& weights, const NetConfig& config,
         .second = ReadLinear(weights, name + ".mlp.2", config.n_buckets, config.value_hidden_size)};
   };
   wl_head_ = value_head("wl_head");
+  if (config.square_values) {
+    const auto shape = {static_cast<int64_t>(config.value_hidden_size), width};
+    wl_from_ = weights.Floats("wl_head.from.weight", shape);
+    wl_to_ = weights.Floats("wl_head.to.weight", shape);
+  }
   d_head_ = value_head("d_head");
 }
 
@@ -121,7 +127,7 @@ void Model::LoadEmbeddings(const io::StateDict& weights) {
 size_t Model::memory_bytes() const {
   size_t bytes = layers_.memory_bytes();
   bytes += (embeddings_.size() + places_.size() + policy_weight_.size() +
-            thinking_policy_weight_.size()) *
+            thinking_policy_weight_.size() + wl_from_.size() + wl_to_.size()) *
            sizeof(float);
   for (const Linear* head : {&board_head_, &policy_head_, &thinking_policy_head_, &wl_head_.first,
                              &wl_head_.second, &d_head_.first, &d_head_.second}) {
@@ -192,6 +198,15 @@ std::vector<int> BoardWanted(const NetConfig& config) {
   return wanted;
 }
 
+static float Dot(const float* a, const float* b, int64_t width) {
+  nn::Lanes sum{};
+  int64_t i = 0;
+  for (; i + nn::kLanes <= width; i += nn::kLanes) sum += nn::Load(a + i) * nn::Load(b + i);
+  float rest = 0;
+  for (; i < width; ++i) rest += a[i] * b[i];
+  return nn::Sum(sum) + rest;
+}
+
 // Of each move token: weight . (hidden of one square + of the other).
 static std::vector<float> SquareLogits(std::span<const float> weight, const float* hidden,
                                        int64_t width) {
@@ -252,11 +267,33 @@ void Model::BoardLogits(const float* hidden, int64_t rows, std::vector<float>& l
   Apply(board_head_, hidden, rows, logits);
 }
 
-std::vector<int> Model::WlBuckets(const float* hidden, int64_t rows) {
-  return Buckets(wl_head_, wl_centers_, hidden, rows);
+std::vector<float> Model::SquareStates(const float* hidden) const {
+  if (!config_.square_values) return {};
+  return {hidden, hidden + 64 * config_.embed_dim};
+}
+
+std::vector<int> Model::WlBuckets(const float* hidden, std::span<const PlayedMove> moves) {
+  std::vector<float> middle;
+  Apply(wl_head_.first, hidden, static_cast<int64_t>(moves.size()), middle);
+  float* to = middle.data();
+  const int64_t width = config_.embed_dim;
+  for (const PlayedMove& move : moves) {
+    if (!config_.square_values) break;
+    CHECK(move.squares.size() == static_cast<size_t>(64 * width));
+    const MoveSquares squares = SquaresOf(move.token);
+    const float* left = move.squares.data() + squares.from.index() * width;
+    const float* reached = move.squares.data() + squares.to.index() * width;
+    for (int64_t i = 0; i < config_.value_hidden_size; ++i) {
+      *to++ += Dot(wl_from_.data() + i * width, left, width) +
+               Dot(wl_to_.data() + i * width, reached, width);
+    }
+  }
+  return Buckets(wl_head_, wl_centers_, middle);
 }
 std::vector<int> Model::DBuckets(const float* hidden, int64_t rows) {
-  return Buckets(d_head_, d_centers_, hidden, rows);
+  std::vector<float> middle;
+  Apply(d_head_.first, hidden, rows, middle);
+  return Buckets(d_head_, d_centers_, middle);
 }
 
 // The bucket whose centre is nearest to the mean of the distribution.
@@ -276,10 +313,9 @@ static int MeanBucket(std::span<const float> logits, std::span<const float> cent
 }
 
 std::vector<int> Model::Buckets(const ValueHead& head, std::span<const float> centers,
-                                const float* hidden, int64_t rows) {
-  std::vector<float> middle;
+                                std::vector<float>& middle) {
   std::vector<float> logits;
-  Apply(head.first, hidden, rows, middle);
+  const auto rows = static_cast<int64_t>(middle.size()) / config_.value_hidden_size;
   for (float& x : middle) x = Mish(x);
   Apply(head.second, middle.data(), rows, logits);
   std::vector<int> buckets;
@@ -367,6 +403,10 @@ io::StateDict RandomWeights(const NetConfig& config, uint64_t seed) {
   for (const std::string head : {"wl_head", "d_head"}) {
     drawing.AddLinear(head + ".mlp.0", config.value_hidden_size, width, true);
     drawing.AddLinear(head + ".mlp.2", buckets, config.value_hidden_size, true);
+  }
+  for (const std::string side : {"from", "to"}) {
+    if (!config.square_values) break;
+    drawing.AddLinear("wl_head." + side, config.value_hidden_size, width, false);
   }
   const int64_t frequencies = config.num_fourier_freq;
   drawing.AddNormal("fourier_encoder.frequencies", {1, frequencies});

@@ -56,6 +56,12 @@ class Input {
 // before it.
 std::vector<int> BoardWanted(const NetConfig& config);
 
+// A move whose value is asked.
+struct PlayedMove {
+  TokenId token = 0;
+  std::span<const float> squares = {};  // Model::SquareStates of the board it was played on.
+};
+
 // Consecutive inputs of one stream.
 struct Reading {
   nn::KvCache* cache = nullptr;
@@ -102,9 +108,12 @@ class Model {
   void PolicyLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
   void ThinkingLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
   void BoardLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
-  // The most likely buckets.
-  std::vector<int> WlBuckets(const float* hidden, int64_t rows);
+  // The buckets of the moves' values, from the hidden states of their tokens.
+  std::vector<int> WlBuckets(const float* hidden, std::span<const PlayedMove> moves);
   std::vector<int> DBuckets(const float* hidden, int64_t rows);
+  // A copy of what PlayedMove reads, from what BoardWanted names of a board; empty without
+  // square_values.
+  std::vector<float> SquareStates(const float* hidden) const;
   float WlOf(int bucket) const { return wl_centers_[static_cast<size_t>(bucket)]; }
   float DOf(int bucket) const { return d_centers_[static_cast<size_t>(bucket)]; }
 
@@ -117,8 +126,9 @@ class Model {
   void LoadLayers(const io::StateDict& weights);
   void LoadEmbeddings(const io::StateDict& weights);
   void Apply(const nn::Linear& head, const float* hidden, int64_t rows, std::vector<float>& out);
+  // middle: of the first layer, (rows, hidden size).
   std::vector<int> Buckets(const ValueHead& head, std::span<const float> centers,
-                           const float* hidden, int64_t rows);
+                           std::vector<float>& middle);
 
   NetConfig config_;
   nn::Team team_;
@@ -134,6 +144,9 @@ class Model {
   std::vector<float> policy_weight_;
   std::vector<float> thinking_policy_weight_;
   ValueHead wl_head_;
+  // With square_values: (hidden size, D) each.
+  std::vector<float> wl_from_;
+  std::vector<float> wl_to_;
   ValueHead d_head_;
   // Of the last Read.
   nn::AlignedArray<float> x_;

@@ -63,16 +63,27 @@ void ChooseMoves(std::span<const Question> questions, std::span<const float> log
   }
 }
 
+// Model::SquareStates of so many boards, from what BoardWanted names of each.
+std::vector<std::vector<float>> StatesOf(const Model& model, const float* hidden, size_t boards) {
+  const auto width = static_cast<size_t>(model.config().embed_dim);
+  const size_t step = BoardWanted(model.config()).size() * width;
+  std::vector<std::vector<float>> states;
+  for (size_t i = 0; i < boards; ++i) states.push_back(model.SquareStates(hidden + i * step));
+  return states;
+}
+
 // The values of the chosen moves: wl behind the move, d behind wl. The lines are as before. False
-// when stopped.
+// when stopped. states: of all questions' boards.
 bool ReadValues(Model& model, std::span<const Question> questions, const PredictOptions& options,
-                std::vector<Prediction>& predictions) {
+                std::span<const std::vector<float>> states, std::vector<Prediction>& predictions) {
   std::vector<Question> asked;
+  std::vector<PlayedMove> moves;
   std::vector<Prediction*> answers;
   std::vector<int> sizes;
   for (size_t i = 0; i < questions.size(); ++i) {
     if (!predictions[i].chosen) continue;
     asked.push_back(questions[i]);
+    moves.push_back({.token = predictions[i].chosen->token, .squares = states[i]});
     answers.push_back(&predictions[i]);
     sizes.push_back(questions[i].line->size());
     questions[i].line->Push(Input::Of(predictions[i].chosen->token));
@@ -81,7 +92,7 @@ bool ReadValues(Model& model, std::span<const Question> questions, const Predict
   if (count == 0) return true;
   const float* hidden = ReadAll(model, asked, options.stop);
   if (hidden != nullptr) {
-    const std::vector<int> wl = model.WlBuckets(hidden, count);
+    const std::vector<int> wl = model.WlBuckets(hidden, moves);
     for (size_t i = 0; i < asked.size(); ++i) asked[i].line->Push(Input::Wl(wl[i]));
     hidden = ReadAll(model, asked, options.stop);
     if (hidden != nullptr) {
@@ -99,11 +110,12 @@ std::vector<Prediction> Answer(Model& model, std::span<const Question> questions
                                const PredictOptions& options) {
   const float* hidden = ReadAll(model, questions, options.stop);
   if (hidden == nullptr) return Cancelled(questions.size());
+  const auto states = StatesOf(model, hidden, questions.size());
   std::vector<float> logits;
   model.BoardPolicy(hidden, static_cast<int64_t>(questions.size()), logits);
   std::vector<Prediction> predictions(questions.size());
   ChooseMoves(questions, logits, options, predictions);
-  if (options.value && !ReadValues(model, questions, options, predictions)) {
+  if (options.value && !ReadValues(model, questions, options, states, predictions)) {
     for (Prediction& prediction : predictions) prediction.cancelled = true;
   }
   return predictions;
@@ -305,8 +317,15 @@ void GameReader::Play(chess::Move move) {
     parts.line.AddUnread(readings);
     return parts.model.Read(readings);
   };
-  parts.line.Push(Input::Of(TokenOf(move)));
-  const int wl = parts.model.WlBuckets(read(), 1).front();
+  PlayedMove played = {.token = TokenOf(move)};
+  std::vector<float> states;
+  if (parts.model.config().square_values) {
+    parts.line.ReadAgainFrom(parts.line.size() - kBoardTokens);
+    states = parts.model.SquareStates(read());
+    played.squares = states;
+  }
+  parts.line.Push(Input::Of(played.token));
+  const int wl = parts.model.WlBuckets(read(), {&played, 1}).front();
   parts.line.Push(Input::Wl(wl));
   const int d = parts.model.DBuckets(read(), 1).front();
   parts.line.Push(Input::D(d, parts.model.config().n_buckets));

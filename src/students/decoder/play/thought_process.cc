@@ -166,6 +166,7 @@ void ThoughtProcess::TakeRoot(const float* hidden) {
   thought_.instinct = LegalCandidates(thought_.root, logits);
   root_policy_squares_ = model_.PolicySquares(hidden);
   root_thinking_squares_ = model_.ThinkingSquares(hidden);
+  root_states_ = model_.SquareStates(hidden);
   const int width = model_.config().embed_dim;
   const float* start = hidden + board_wanted_.size() * static_cast<size_t>(width);
   start_hidden_.assign(start, start + (full() ? 0 : width));
@@ -180,7 +181,8 @@ void ThoughtProcess::TakeRoot(const float* hidden) {
 }
 
 void ThoughtProcess::TakeRootWl(const float* hidden) {
-  const int bucket = model_.WlBuckets(hidden, 1).front();
+  const PlayedMove move = {.token = thought_.instinct.front().token, .squares = root_states_};
+  const int bucket = model_.WlBuckets(hidden, {&move, 1}).front();
   thought_.instinct_value = NodeValue{.wl = model_.WlOf(bucket)};
   prefix_.Push(Input::Wl(bucket));
   state_ = State::kRootD;
@@ -201,7 +203,7 @@ void ThoughtProcess::BeginVariations() {
     state_ = State::kDone;
     return;
   }
-  WriteMove(start_hidden_.data(), root_thinking_squares_);
+  WriteMove(start_hidden_.data(), root_thinking_squares_, root_states_);
 }
 
 static void AddTo(std::vector<float>& logits, std::span<const float> add) {
@@ -218,7 +220,9 @@ void ThoughtProcess::LeaveOutTried(std::vector<Candidate>& candidates) const {
   if (!std::ranges::all_of(candidates, tried)) std::erase_if(candidates, tried);
 }
 
-void ThoughtProcess::WriteMove(const float* prefix_hidden, std::span<const float> squares) {
+void ThoughtProcess::WriteMove(const float* prefix_hidden, std::span<const float> squares,
+                               std::span<const float> states) {
+  move_states_ = states;
   std::vector<float> logits;
   model_.ThinkingLogits(prefix_hidden, 1, logits);
   AddTo(logits, squares);
@@ -253,7 +257,10 @@ void ThoughtProcess::WriteMove(const float* prefix_hidden, std::span<const float
 }
 
 void ThoughtProcess::TakeWl(const float* hidden, State next) {
-  const int bucket = model_.WlBuckets(hidden, 1).front();
+  const bool final_move = state_ == State::kFinalWl;
+  const PlayedMove move = {.token = thought_.tokens.back(),
+                           .squares = final_move ? root_states_ : move_states_};
+  const int bucket = model_.WlBuckets(hidden, {&move, 1}).front();
   thought_.wl_entries.push_back({size(), model_.WlOf(bucket)});
   PushAlone(kWlValue, Input::Wl(bucket));
   state_ = next;  // The pair is written whole, even where it is one token too long.
@@ -392,7 +399,8 @@ void ThoughtProcess::AfterBoard(std::span<const float> board_logits, const float
   if (!deep && !over && ChooseStructure(board_logits) != kEndVar) {
     const size_t before =
         (board_wanted_.size() - 1) * static_cast<size_t>(model_.config().embed_dim);
-    return WriteMove(board_hidden + before, model_.ThinkingSquares(board_hidden));
+    board_states_ = model_.SquareStates(board_hidden);
+    return WriteMove(board_hidden + before, model_.ThinkingSquares(board_hidden), board_states_);
   }
   PushAlone(kEndVar);
   variation.ended = true;
@@ -406,7 +414,7 @@ void ThoughtProcess::TakeAfterEndVar(const float* hidden) {
   const bool enough = options_.max_variations > 0 &&
                       thought_.variations.size() >= static_cast<size_t>(options_.max_variations);
   if (!enough && ChooseStructure(logits) != kEndThink) {
-    return WriteMove(hidden + model_.config().embed_dim, root_thinking_squares_);
+    return WriteMove(hidden + model_.config().embed_dim, root_thinking_squares_, root_states_);
   }
   PushAlone(kEndThink);
   Continue(State::kFinal);

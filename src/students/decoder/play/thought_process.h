@@ -85,8 +85,9 @@ class ThoughtProcess {
 
   // The states that need no pass of their own.
   void BeginVariations();
-  // `squares` is added to the logits.
-  void WriteMove(const float* prefix_hidden, std::span<const float> squares);
+  // `squares` is added to the logits; `states` are Model::SquareStates of the board.
+  void WriteMove(const float* prefix_hidden, std::span<const float> squares,
+                 std::span<const float> states);
   void StartBoard();
   void WriteBoardToken(TokenId token);
   void FinishBoard();
@@ -112,6 +113,12 @@ class ThoughtProcess {
   // Model::PolicySquares and ThinkingSquares of the root.
   std::vector<float> root_policy_squares_;
   std::vector<float> root_thinking_squares_;
+
+  // Model::SquareStates of the root and of the last board, and of the one that the last move of a
+  // variation was for.
+  std::vector<float> root_states_;
+  std::vector<float> board_states_;
+  std::span<const float> move_states_;
 
   int next_single_ = 10001;  // Block of the next token outside boards.
   int next_board_ = 0;
