@@ -155,6 +155,50 @@ TEST(FaultTest, OracleGames) {
                   .content = [](const std::string& path) { return SomeFiles(path, ".parquet"); }});
 }
 
+TEST(FaultTest, OracleVariations) {
+  ExpectSurvives({.name = "oracle variations",
+                  .words =
+                      [](const SmallRuns& runs, const std::string& out) {
+                        fs::create_directories(runs.File(out));
+                        return runs.OracleVariations(out + "/a.parquet");
+                      },
+                  .content = [](const std::string& path) { return SomeFiles(path, ".parquet"); }});
+}
+
+TEST(FaultTest, OracleEvals) {
+  ExpectSurvives({.name = "oracle evals",
+                  .words =
+                      [](const SmallRuns& runs, const std::string& out) {
+                        fs::create_directories(runs.File(out));
+                        return runs.OracleEvals(out + "/a.jsonl.zst");
+                      },
+                  .content = [](const std::string& path) { return SomeFiles(path, ".zst"); }});
+}
+
+TEST(FaultTest, Merge) {
+  ExpectSurvives(
+      {.name = "policy merge",
+       .words =
+           [](const SmallRuns& runs, const std::string& out) {
+             for (const char* shard : {"0", "1"}) {  // Already there but the first time.
+               RunOnce(runs.Precompute("shards", {"--shards", "2", "--shard", shard}), runs, {});
+             }
+             return runs.Merge("shards", out);
+           },
+       .content = WholeFolder});
+}
+
+// The report and the journal; the games have dates.
+TEST(FaultTest, ArenaMatch) {
+  ExpectSurvives(
+      {.name = "arena match",
+       .words = [](const SmallRuns& runs, const std::string& out) { return runs.ArenaMatch(out); },
+       .content =
+           [](const std::string& path) {
+             return SomeFiles(path, ".json") + SomeFiles(path, ".jsonl");
+           }});
+}
+
 TEST(FaultTest, Generate) {
   ExpectSurvives(
       {.name = "2048 generate",

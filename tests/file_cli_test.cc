@@ -128,6 +128,16 @@ TEST_F(FileCliTest, AZeroByteIsNoJson) {
   EXPECT_EQ(json::parse(ran.out)["broken_lines"], 1);
 }
 
+TEST_F(FileCliTest, ModelsThatShipHaveAChecksum) {
+  size_t models = 0;
+  for (const auto& entry : fs::directory_iterator(testing::SourcePath("models"))) {
+    const std::string weights = (entry.path() / "model.safetensors").string();
+    EXPECT_EQ(Shown(weights)["checksum"], "crc32c, right") << weights;
+    ++models;
+  }
+  EXPECT_GT(models, 2U);
+}
+
 TEST_F(FileCliTest, AnEmptyModelIsCalledEmpty) {
   for (const char* name : {"empty.pb.gz", "empty.gz", "empty"}) {
     std::ofstream(folder_.File(name)).flush();

@@ -3,8 +3,8 @@
 //   KIBITZ_FAULT=write:17   the 17th write to a regular file fails (no space left)
 //   KIBITZ_FAULT_LOG=FILE   how many calls of each kind there were, written at the end
 //
-// Kinds: write, sync, rename, mmap (of files), alloc (of 64 kB or more). Calls are counted over all
-// threads of the process, and not in the programs it starts besides itself by exec.
+// Kinds: write, sync, rename, mmap (of files), alloc (of 64 kB or more). Calls are counted from
+// main on, over all threads of the process: what libraries do before main cannot be caught.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -24,6 +24,9 @@ enum Kind { kWrite, kSync, kRename, kMap, kAlloc, kKinds };
 constexpr const char* kNames[kKinds] = {"write", "sync", "rename", "mmap", "alloc"};
 constexpr size_t kLarge = 64 << 10;
 
+using Main = int(int, char**, char**);
+Main* g_main = nullptr;
+std::atomic<bool> g_in_main{false};
 std::atomic<long> g_counts[kKinds];
 std::atomic<int> g_kind{-2};  // -2: not read yet, -1: none.
 std::atomic<long> g_number{0};
@@ -45,6 +48,7 @@ void ReadPlan() {
 
 // Counts the call; whether it is to fail.
 bool Fails(Kind kind) {
+  if (!g_in_main) return false;
   if (g_kind == -2) ReadPlan();
   const long number = ++g_counts[kind];
   return g_kind == kind && number == g_number;
@@ -77,11 +81,24 @@ void WriteLog() {
   close(file);
 }
 
+int CountedMain(int count, char** words, char** environment) {
+  g_in_main = true;
+  return g_main(count, words, environment);
+}
+
 __attribute__((destructor)) void AtEnd() { WriteLog(); }
 
 }  // namespace
 
 extern "C" {
+
+int __libc_start_main(Main* main, int count, char** words, void (*init)(), void (*fini)(),
+                      void (*loader_fini)(), void* stack_end) {
+  using Start = int(Main*, int, char**, void (*)(), void (*)(), void (*)(), void*);
+  g_main = main;
+  return Real<Start>("__libc_start_main")(CountedMain, count, words, init, fini, loader_fini,
+                                          stack_end);
+}
 
 ssize_t write(int descriptor, const void* bytes, size_t size) {
   static auto* const real = Real<ssize_t(int, const void*, size_t)>("write");
@@ -144,11 +161,31 @@ void* mmap64(void* address, size_t size, int protection, int flags, int descript
 }
 
 void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* __libc_realloc(void* old, size_t size);
 void* __libc_memalign(size_t alignment, size_t size);
 
 void* malloc(size_t size) noexcept {
   if (size >= kLarge && Fails(kAlloc)) return errno = ENOMEM, nullptr;
   return __libc_malloc(size);
+}
+
+void* calloc(size_t count, size_t size) noexcept {
+  size_t bytes = 0;
+  const bool large = !__builtin_mul_overflow(count, size, &bytes) && bytes >= kLarge;
+  if (large && Fails(kAlloc)) return errno = ENOMEM, nullptr;
+  return __libc_calloc(count, size);
+}
+
+void* realloc(void* old, size_t size) noexcept {
+  if (size >= kLarge && Fails(kAlloc)) return errno = ENOMEM, nullptr;
+  return __libc_realloc(old, size);
+}
+
+int posix_memalign(void** result, size_t alignment, size_t size) noexcept {
+  if (size >= kLarge && Fails(kAlloc)) return ENOMEM;
+  *result = __libc_memalign(alignment, size);
+  return *result != nullptr ? 0 : ENOMEM;
 }
 
 void* aligned_alloc(size_t alignment, size_t size) noexcept {

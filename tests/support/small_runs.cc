@@ -69,6 +69,12 @@ Words SmallRuns::Precompute(const std::string& name, const Words& more) const {
                  "--threads", "1"},
                 more);
 }
+Words SmallRuns::Merge(const std::string& shards, const std::string& name,
+                       const Words& more) const {
+  return Joined({"policy", "merge", File(shards), "--out", File(name), "--memory", "128M",
+                 "--threads", "1"},
+                more);
+}
 Words SmallRuns::OracleGames(const std::string& name, const Words& more) const {
   return Joined({"oracle", "games", "--net", net(), "--nodes", "4", "--games", "4", "--max-plies",
                  "12", "--random-plies", "4", "--part-games", "1", "--out", File(name)},

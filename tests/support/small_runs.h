@@ -26,6 +26,8 @@ class SmallRuns {
   // Command lines; `more` goes to the end. Run "NAME" lives in File("NAME").
   Words Finetune(const std::string& name, const Words& more = {}) const;
   Words Precompute(const std::string& name, const Words& more = {}) const;
+  // Of the shards in File("SHARDS").
+  Words Merge(const std::string& shards, const std::string& name, const Words& more = {}) const;
   Words OracleGames(const std::string& name, const Words& more = {}) const;
   Words OracleVariations(const std::string& name, const Words& more = {}) const;
   Words OracleEvals(const std::string& name, const Words& more = {}) const;
