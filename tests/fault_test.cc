@@ -6,7 +6,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -15,9 +18,11 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/random.h"
+#include "base/thread_pool.h"
 #include "io/bytes/fingerprint.h"
 #include "io/tables/parquet.h"
 #include "io/weights/torch_file.h"
@@ -37,29 +42,28 @@ struct LongCommand {
   std::string name;
   std::function<Words(const SmallRuns&, const std::string& out)> words;
   std::function<std::string(const std::string& path)> content;  // What must be the same.
-  Words again = {};                                             // Added by the second call.
-  size_t faults = 6;                                            // Of each kind, unless all.
+  // Throws or fails when something half-written stands under a final name.
+  std::function<void(const std::string& whole, const std::string& path)> expect_intact = {};
+  Words again = {};   // Added by the second call.
+  size_t faults = 6;  // Of each kind, unless all.
 };
 
-// How many faults of each kind: some in 'make test', all in 'make torture'.
-size_t FaultsOf(const LongCommand& command) {
-  const char* all = std::getenv("KIBITZ_ALL_FAULTS");
-  return all != nullptr ? 1'000'000 : command.faults;
-}
+// Some faults in 'make test', all in 'make torture'.
+bool AllFaults() { return std::getenv("KIBITZ_ALL_FAULTS") != nullptr; }
 
 struct Done {
   int code = 0;
   std::string err;
 };
 
-Done RunOnce(const Words& words, const SmallRuns& runs,
-             const std::vector<std::string>& environment) {
-  const std::string err = runs.File("err.txt");
-  fs::remove(err);
+Done RunOnce(const Words& words, const SmallRuns& runs, const Words& environment = {}) {
+  static std::atomic<int> number = 0;
+  const std::string err = runs.File(fmt::format("err{}.txt", number++));
   Child child(words, {.err = err, .environment = environment});
   Done done;
   done.code = child.Wait();
   done.err = ReadWhole(err);
+  fs::remove(err);
   return done;
 }
 
@@ -88,36 +92,54 @@ std::vector<long> Chosen(long count, size_t most) {
   return numbers;
 }
 
+// One call fails, the next start goes on. Whether the failure ended the command.
+bool ExpectSurvives(const LongCommand& command, const SmallRuns& runs, const std::string& fault,
+                    const std::string& expected) {
+  SCOPED_TRACE(fault);
+  const std::string out = "out-" + fault;
+  Words words = command.words(runs, out);
+  const Done failed = RunOnce(words, runs, {Preload(), "KIBITZ_FAULT=" + fault});
+  EXPECT_TRUE(failed.code == 0 || failed.code == 1) << failed.code << ": " << failed.err;
+  if (failed.code != 0) {
+    EXPECT_FALSE(failed.err.empty());
+    if (!fault.starts_with("alloc") && !fault.starts_with("mmap")) {
+      EXPECT_THAT(failed.err, ::testing::HasSubstr(runs.path()));
+    }
+    if (command.expect_intact) command.expect_intact(runs.File("whole"), runs.File(out));
+    words.insert(words.end(), command.again.begin(), command.again.end());
+    const Done resumed = RunOnce(words, runs);
+    EXPECT_EQ(resumed.code, 0) << resumed.err;
+  }
+  EXPECT_TRUE(command.content(runs.File(out)) == expected);
+  fs::remove_all(runs.File(out));
+  return failed.code != 0;
+}
+
 void ExpectSurvives(const LongCommand& command) {
   const SmallRuns runs;
-  const Done sound = RunOnce(command.words(runs, "whole"), runs, {});
+  const Done sound = RunOnce(command.words(runs, "whole"), runs);
   ASSERT_EQ(sound.code, 0) << sound.err;
   const std::string expected = command.content(runs.File("whole"));
-  int faults = 0;
-  int failures = 0;
+  Words faults;
   for (const auto& [kind, count] : CountCalls(command.words(runs, "counted"), runs)) {
-    for (long number : Chosen(count, FaultsOf(command))) {
-      SCOPED_TRACE(kind + ":" + std::to_string(number));
-      const std::string out = "out" + std::to_string(faults++);
-      Words words = command.words(runs, out);
-      const Done failed =
-          RunOnce(words, runs, {Preload(), "KIBITZ_FAULT=" + kind + ":" + std::to_string(number)});
-      EXPECT_TRUE(failed.code == 0 || failed.code == 1) << failed.code << ": " << failed.err;
-      if (failed.code != 0) {
-        ++failures;
-        EXPECT_FALSE(failed.err.empty());
-        if (kind != "alloc" && kind != "mmap") {
-          EXPECT_THAT(failed.err, ::testing::HasSubstr(runs.path()));
-        }
-        words.insert(words.end(), command.again.begin(), command.again.end());
-        const Done resumed = RunOnce(words, runs, {});
-        EXPECT_EQ(resumed.code, 0) << resumed.err;
-      }
-      EXPECT_EQ(command.content(runs.File(out)), expected);
-      fs::remove_all(runs.File(out));
+    for (long number : Chosen(count, AllFaults() ? static_cast<size_t>(count) : command.faults)) {
+      faults.push_back(kind + ":" + std::to_string(number));
     }
   }
-  std::cout << command.name << ": " << faults << " faults, " << failures << " failures\n";
+  std::atomic<size_t> next = 0;
+  std::atomic<int> failures = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < faults.size(); i = next++) {
+      if (ExpectSurvives(command, runs, faults[i], expected)) ++failures;
+    }
+  };
+  {
+    std::vector<std::jthread>
+        others;  // CTest runs other tests besides unless all faults are asked.
+    for (int i = 1; i < (AllFaults() ? HardwareThreads() : 1); ++i) others.emplace_back(work);
+    work();
+  }
+  std::cout << command.name << ": " << faults.size() << " faults, " << failures << " failures\n";
   EXPECT_GT(failures, 0);
 }
 
@@ -138,11 +160,24 @@ std::string SomeFiles(const std::string& folder, const std::string& ending) {
   return text.empty() ? "nothing" : text;
 }
 
+// Files of this ending in the folder itself are whole.
+auto WholeFiles(const std::string& ending) {
+  return [ending](const std::string& whole, const std::string& path) {
+    if (!fs::exists(path)) return;
+    for (const auto& entry : fs::directory_iterator(path)) {
+      const std::string name = entry.path().filename().string();
+      if (!entry.is_regular_file() || !name.ends_with(ending)) continue;
+      EXPECT_TRUE(ReadWhole(entry.path()) == ReadWhole(whole + "/" + name)) << name;
+    }
+  };
+}
+
 TEST(FaultTest, Precompute) {
   ExpectSurvives(
       {.name = "policy precompute",
        .words = [](const SmallRuns& runs, const std::string& out) { return runs.Precompute(out); },
-       .content = WholeFolder});
+       .content = WholeFolder,
+       .expect_intact = WholeFiles(".npy")});
 }
 
 TEST(FaultTest, OracleGames) {
@@ -152,7 +187,8 @@ TEST(FaultTest, OracleGames) {
                         fs::create_directories(runs.File(out));
                         return runs.OracleGames(out + "/a.parquet");
                       },
-                  .content = [](const std::string& path) { return SomeFiles(path, ".parquet"); }});
+                  .content = [](const std::string& path) { return SomeFiles(path, ".parquet"); },
+                  .expect_intact = WholeFiles("a.parquet")});
 }
 
 TEST(FaultTest, OracleVariations) {
@@ -162,7 +198,8 @@ TEST(FaultTest, OracleVariations) {
                         fs::create_directories(runs.File(out));
                         return runs.OracleVariations(out + "/a.parquet");
                       },
-                  .content = [](const std::string& path) { return SomeFiles(path, ".parquet"); }});
+                  .content = [](const std::string& path) { return SomeFiles(path, ".parquet"); },
+                  .expect_intact = WholeFiles("a.parquet")});
 }
 
 TEST(FaultTest, OracleEvals) {
@@ -172,7 +209,8 @@ TEST(FaultTest, OracleEvals) {
                         fs::create_directories(runs.File(out));
                         return runs.OracleEvals(out + "/a.jsonl.zst");
                       },
-                  .content = [](const std::string& path) { return SomeFiles(path, ".zst"); }});
+                  .content = [](const std::string& path) { return SomeFiles(path, ".zst"); },
+                  .expect_intact = WholeFiles("a.jsonl.zst")});
 }
 
 TEST(FaultTest, Merge) {
@@ -181,11 +219,12 @@ TEST(FaultTest, Merge) {
        .words =
            [](const SmallRuns& runs, const std::string& out) {
              for (const char* shard : {"0", "1"}) {  // Already there but the first time.
-               RunOnce(runs.Precompute("shards", {"--shards", "2", "--shard", shard}), runs, {});
+               RunOnce(runs.Precompute("shards", {"--shards", "2", "--shard", shard}), runs);
              }
              return runs.Merge("shards", out);
            },
-       .content = WholeFolder});
+       .content = WholeFolder,
+       .expect_intact = WholeFiles(".npy")});
 }
 
 // The report and the journal; the games have dates.
@@ -196,14 +235,16 @@ TEST(FaultTest, ArenaMatch) {
        .content =
            [](const std::string& path) {
              return SomeFiles(path, ".json") + SomeFiles(path, ".jsonl");
-           }});
+           },
+       .expect_intact = WholeFiles("report.json")});
 }
 
 TEST(FaultTest, Generate) {
   ExpectSurvives(
       {.name = "2048 generate",
        .words = [](const SmallRuns& runs, const std::string& out) { return runs.Generate(out); },
-       .content = [](const std::string& path) { return SomeFiles(path, ".jsonl.gz"); }});
+       .content = [](const std::string& path) { return SomeFiles(path, ".jsonl.gz"); },
+       .expect_intact = WholeFiles(".jsonl.gz")});
 }
 
 TEST(FaultTest, Pack) {
@@ -211,36 +252,53 @@ TEST(FaultTest, Pack) {
       {.name = "2048 pack",
        .words = [](const SmallRuns& runs, const std::string& out) { return runs.Pack(out); },
        .content = WholeFolder,
+       .expect_intact = WholeFiles(".npy"),
        .again = {"--overwrite"}});
 }
 
 #ifdef KIBITZ_HAS_TORCH
-// Metrics and weights: other parts of a checkpoint hold times.
+// Metrics and the last weights: other parts of a checkpoint hold times.
 std::string Trained(const std::string& folder) {
   std::string text = ReadWhole(folder + "/metrics.jsonl");
-  const std::string path = folder + "/checkpoint_step_000000012.pt";
-  if (!fs::exists(path)) return text;
-  const io::Value root = io::ReadPt(path);
-  for (const char* part : {"model_state_dict", "optimizer_state_dict"}) {
-    const std::function<void(const io::Value&)> add = [&](const io::Value& value) {
-      if (value.Is(io::Value::Kind::kTensor)) {
-        const io::Tensor tensor = value.AsTensor();
-        text.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
-      } else if (value.Is(io::Value::Kind::kDict)) {
-        for (const auto& [key, item] : value.pairs()) add(item);
-      }
-    };
-    add(root.Get(part));
+  std::string last;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string path = entry.path().string();
+    if (path.ends_with(".pt")) last = std::max(last, path);
   }
+  if (last.empty()) return text;
+  const io::Value root = io::ReadPt(last);
+  const std::function<void(const io::Value&)> add = [&](const io::Value& value) {
+    if (value.Is(io::Value::Kind::kTensor)) {
+      const io::Tensor tensor = value.AsTensor();
+      text.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+    } else if (value.Is(io::Value::Kind::kDict)) {
+      for (const auto& [key, item] : value.pairs()) add(item);
+    }
+  };
+  for (const char* part : {"model_state_dict", "optimizer_state_dict"}) add(root.Get(part));
   return text;
 }
 
+void ExpectWholeCheckpoints(const std::string& /*whole*/, const std::string& path) {
+  if (!fs::exists(path)) return;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    const std::string name = entry.path().string();
+    if (!name.ends_with(".pt")) continue;
+    EXPECT_NO_THROW(io::ReadPt(name)) << name;
+  }
+}
+
+// Shorter than the one that is killed: every call is to fail.
 TEST(FaultTest, Training) {
-  ExpectSurvives(
-      {.name = "decoder finetune",
-       .words = [](const SmallRuns& runs, const std::string& out) { return runs.Finetune(out); },
-       .content = Trained,
-       .faults = 4});
+  ExpectSurvives({.name = "decoder finetune",
+                  .words =
+                      [](const SmallRuns& runs, const std::string& out) {
+                        return runs.Finetune(out, {"--max-steps", "4", "--save-every-n-steps", "2",
+                                                   "--num-layers", "1"});
+                      },
+                  .content = Trained,
+                  .expect_intact = ExpectWholeCheckpoints,
+                  .faults = 4});
 }
 
 #endif
@@ -256,7 +314,7 @@ void ExpectSurvivesKills(const Killing& killing, const SmallRuns& runs) {
   const char* asked = std::getenv("KIBITZ_KILLS");
   const int kills = asked != nullptr ? std::atoi(asked) : 20;
   const auto start = std::chrono::steady_clock::now();
-  ASSERT_EQ(RunOnce(killing.words(runs, "whole"), runs, {}).code, 0);
+  ASSERT_EQ(RunOnce(killing.words(runs, "whole"), runs).code, 0);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::string expected = killing.content(runs.File("whole"));

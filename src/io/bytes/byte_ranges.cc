@@ -63,6 +63,11 @@ class RangeFile {
 
 bool IsSkippableMagic(uint32_t magic) { return (magic & ~0xfU) == kSkippedMagic; }
 
+bool IsZstd(const RangeFile& file) {
+  const uint32_t magic = file.NumberAt(0, 4).value_or(0);
+  return magic == kFrameMagic || IsSkippableMagic(magic);
+}
+
 // Where the blocks of a zstd frame begin.
 std::optional<uint64_t> BlocksOf(const RangeFile& file, uint64_t frame, bool& checksum) {
   const auto descriptor = file.NumberAt(frame + 4, 1);
@@ -109,19 +114,24 @@ std::optional<uint64_t> EndByHint(const RangeFile& file, uint64_t hint, uint64_t
   return fits ? std::optional(frame + *size) : std::nullopt;
 }
 
-// Where zstd frames begin; the first counts from the start of the file.
-std::vector<uint64_t> FramesOf(const RangeFile& file) {
+// Where zstd frames begin, `min_bytes` apart; the first counts from the start of the file.
+std::vector<uint64_t> FramesOf(const RangeFile& file, uint64_t min_bytes) {
   std::vector<uint64_t> begins;
   uint64_t before = 0;
   for (uint64_t at = 0; at < file.bytes();) {
     const bool frame = file.NumberAt(at, 4) == kFrameMagic;
-    if (frame) begins.push_back(begins.empty() ? 0 : at);
+    if (begins.empty() && frame) {
+      begins.push_back(0);
+    } else if (frame && at - begins.back() >= min_bytes) {
+      begins.push_back(at);
+    }
     auto end = frame ? EndByHint(file, before, at) : std::nullopt;
     if (!end) end = EndOfFrame(file, at);
     if (!end) break;
     before = at;
     at = *end;
   }
+  if (begins.empty()) begins.push_back(0);  // Skipped frames alone.
   return begins;
 }
 
@@ -156,7 +166,7 @@ class RangeLines : public ByteSource {
       : path_(std::move(path)),
         range_(range),
         options_(options),
-        source_(Unpacked(std::make_unique<RangeSource>(path_, range), options)),
+        source_(Open(range)),
         begun_(range.begin == 0) {}
 
   size_t Read(char* buffer, size_t size) override {
@@ -180,6 +190,12 @@ class RangeLines : public ByteSource {
   const std::string& name() const override { return source_->name(); }
 
  private:
+  std::unique_ptr<ByteSource> Open(const ByteRange& range) const {
+    auto source = std::make_unique<RangeSource>(path_, range);
+    // A range of plain text may begin with what looks like the start of a packed file.
+    if (range.begin > 0 && !IsZstd(RangeFile(path_))) return source;
+    return Unpacked(std::move(source), options_);
+  }
   // Drops the end of the line that belongs to the range before.
   size_t WithoutFirst(char* buffer, size_t count) {
     char* end = static_cast<char*>(std::memchr(buffer, '\n', count));
@@ -199,7 +215,7 @@ class RangeLines : public ByteSource {
       ended_ = true;
       return;
     }
-    source_ = Unpacked(std::make_unique<RangeSource>(path_, rest), options_);
+    source_ = Open(rest);
   }
 
   std::string path_;
@@ -218,8 +234,8 @@ std::vector<ByteRange> CutBytes(const std::string& path, uint64_t min_bytes) {
   min_bytes = std::max<uint64_t>(min_bytes, 1);
   const uint32_t magic = file.NumberAt(0, 4).value_or(0);
   std::vector<uint64_t> begins = {0};
-  if (magic == kFrameMagic || IsSkippableMagic(magic)) {
-    begins = FramesOf(file);
+  if (IsZstd(file)) {
+    begins = FramesOf(file, min_bytes);
   } else if ((magic & 0xffff) != 0x8b1f && (magic & 0xff) != 0x78) {  // Gzip, zlib.
     for (uint64_t at = min_bytes; at < file.bytes(); at += min_bytes) begins.push_back(at);
   }

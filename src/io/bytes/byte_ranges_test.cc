@@ -90,7 +90,8 @@ TEST_F(ByteRangesTest, RangesOfFramesHoldEveryLineOnce) {
 
 TEST_F(ByteRangesTest, RangesOfPlainLines) {
   for (const std::string& text :
-       {SomeLines(300), SomeLines(50) + "no end", std::string("\n\n\nx")}) {
+       {SomeLines(300), SomeLines(50) + "no end", std::string("\n\n\nx"),
+        std::string("a\nx^ looks like zlib\n\x1f\x8b\x08 like gzip\n\x28\xb5\x2f\xfd zstd\n")}) {
     const std::string path = folder_.File("a.jsonl");
     WriteFileAtomically(path, text);
     for (const uint64_t min_bytes : {1, 2, 64, 1000}) ExpectWhole(path, text, min_bytes, 1);
