@@ -71,9 +71,9 @@ Words SmallRuns::Precompute(const std::string& name, const Words& more) const {
 }
 Words SmallRuns::Merge(const std::string& shards, const std::string& name,
                        const Words& more) const {
-  return Joined({"policy", "merge", File(shards), "--out", File(name), "--memory", "128M",
-                 "--threads", "1"},
-                more);
+  return Joined(
+      {"policy", "merge", File(shards), "--out", File(name), "--memory", "128M", "--threads", "1"},
+      more);
 }
 Words SmallRuns::OracleGames(const std::string& name, const Words& more) const {
   return Joined({"oracle", "games", "--net", net(), "--nodes", "4", "--games", "4", "--max-plies",
