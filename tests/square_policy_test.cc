@@ -25,6 +25,7 @@ const NetConfig kConfig = {.embed_dim = 48,
                            .num_fourier_freq = 8,
                            .square_policy = true,
                            .square_values = true,
+                           .line_votes = true,
                            .board_places = true};
 
 // A thought as a training sample that asks for the moves it has.

@@ -26,6 +26,10 @@ struct NetConfig {
   // wl_head.from.weight and wl_head.to.weight, (value_hidden_size, D). Needs square_policy.
   bool square_values = false;
 
+  // The end of each variation votes for its first move: line_vote of end_var's hidden state is
+  // added to the move's logit after the thought. line_vote.weight: (1, D); line_vote.bias: (1).
+  bool line_votes = false;
+
   // A board's tokens have an embedding of their place in it added, so that a square knows where it
   // is; those before the two squares of the last move also one of the other square (PlaceRows).
   // place_embedding.weight: (196, D).

@@ -25,7 +25,7 @@ Axes AxesOf(std::string_view name) {
   if (name.ends_with(".scale")) return {.writes_first = true};
   if (name.starts_with("fourier_encoder.proj.")) return {.writes_first = true};
   if (name.starts_with("layers.")) return {.writes_first = true, .reads_last = true};
-  const bool head = name.find("_head.") != std::string_view::npos;
+  const bool head = name.find("_head.") != std::string_view::npos || name.starts_with("line_vote.");
   const bool second_layer = name.find(".mlp.2.") != std::string_view::npos;
   if (head && !second_layer && name.ends_with(".weight")) return {.reads_last = true};
   return {};

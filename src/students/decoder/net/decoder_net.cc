@@ -80,6 +80,9 @@ DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
   policy_head = register_module("policy_head", torch::nn::Linear(width, config.move_vocab_size));
   thinking_policy_head =
       register_module("thinking_policy_head", torch::nn::Linear(width, config.move_vocab_size));
+  if (config.line_votes) {
+    line_vote = register_module("line_vote", torch::nn::Linear(width, 1));
+  }
   const auto value_head = [&](const char* name, bool squares) {
     return register_module(name,
                            ValueHead(width, config.value_hidden_size, config.n_buckets, squares));

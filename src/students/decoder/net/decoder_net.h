@@ -69,6 +69,7 @@ struct DecoderNetImpl : torch::nn::Module {
   torch::nn::Linear board_head = nullptr;            // D -> V
   torch::nn::Linear policy_head = nullptr;           // D -> M
   torch::nn::Linear thinking_policy_head = nullptr;  // D -> M
+  torch::nn::Linear line_vote = nullptr;             // D -> 1, with line_votes.
   ValueHead wl_head = nullptr;
   ValueHead d_head = nullptr;
   FourierEncoder fourier_encoder = nullptr;

@@ -123,6 +123,7 @@ TEST(LossTest, PackedIsPlainWithRichTargets) {
       config.mean_values = mean_values;
       config.square_policy = mean_values;
       config.square_values = mean_values;
+      config.line_votes = mean_values;
       config.board_places = mean_values;
       DecoderNet net(config);
       InitNet(net, 1);

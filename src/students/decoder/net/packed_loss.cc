@@ -106,6 +106,12 @@ Questions::Questions(const Batch& batch, const NetConfig& config) {
       AddSquares(*moves);
     }
   }
+  if (config.line_votes) {
+    for (const auto* moves : {&final_moves, &early_ends}) {
+      prefix_positions.insert(prefix_positions.end(), moves->vote_positions.begin(),
+                              moves->vote_positions.end());
+    }
+  }
   if (config.square_values) {
     wl_squares = ValueSquaresOf(batch, /*valid_only=*/true);
     AddSquares(wl_squares);
@@ -483,7 +489,11 @@ LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions
   const auto prefix = hidden.narrow(0, scored, hidden.size(0) - scored - branches);  // (G, D)
   const auto rows = [&](const Tensor& list) { return prefix.index_select(0, list); };
   const auto score = [&](torch::nn::Linear& head, const Tensor& at, const MoveQuestions& asked) {
-    const auto logits = Affine(head, at);
+    auto logits = Affine(head, at);
+    if (net->config.line_votes && !asked.vote_rows.empty()) {
+      const auto ends = rows(questions.RowsOf(asked.vote_positions));
+      logits = AddVotes(logits, Affine(net->line_vote, ends), asked);
+    }
     return ScoreMoves(
         squares ? AddSquareLogits(logits, head->weight, prefix, questions, asked) : logits, asked);
   };

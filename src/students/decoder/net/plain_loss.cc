@@ -81,9 +81,17 @@ torch::Tensor MoveLogits(const DecoderNet& net, torch::nn::Linear& head, const t
                          const torch::Tensor& prefix,  // (B, S, D)
                          const Batch& batch, const MoveQuestions& questions) {
   auto logits = head(at);  // (N, M)
+  const auto flat = prefix.flatten(0, 1);
+  if (net->config.line_votes && !questions.vote_rows.empty()) {
+    std::vector<torch::Tensor> ends;
+    for (const int64_t position : questions.vote_positions) {
+      ends.push_back(flat[PaddedRow(batch, position, prefix.size(1))]);
+    }
+    auto vote = net->line_vote;
+    logits = AddVotes(logits, vote(torch::stack(ends)), questions);
+  }
   if (!net->config.square_policy) return logits;
   const auto tokens = SquareTokens();
-  const auto flat = prefix.flatten(0, 1);
   std::vector<torch::Tensor> rows;
   for (size_t i = 0; i < questions.boards.size(); ++i) {
     if (questions.boards[i] < 0) {

@@ -95,6 +95,22 @@ class QuestionMaker {
     }
     if (target.share_count == 0) AddShare(row, move, 1);
   }
+  // The variations that end at `position` or before it vote for the target added last.
+  void AddVotesUpTo(int64_t position) {
+    const auto next = std::ranges::upper_bound(batch_.starts, position);
+    const auto sequence = static_cast<size_t>(next - batch_.starts.begin() - 1);
+    if (batch_.thinking[sequence] == 0) return;
+    int32_t first = kIgnore;  // The move that the variation began with.
+    for (int64_t i = batch_.starts[sequence]; i <= position; ++i) {
+      const int32_t token = batch_.ids[static_cast<size_t>(i)];
+      if (first == kIgnore && IsMove(static_cast<TokenId>(token))) first = token;
+      if (token != kEndVar || first == kIgnore) continue;
+      questions_.vote_positions.push_back(i);
+      questions_.vote_rows.push_back(static_cast<int64_t>(moves_.size()) - 1);
+      questions_.vote_moves.push_back(first);
+      first = kIgnore;
+    }
+  }
   MoveQuestions Finish() && {
     questions_.moves = torch::tensor(moves_, torch::kInt64);
     if (!soft_) return std::move(questions_);
@@ -138,8 +154,20 @@ MoveQuestions MovesOf(const Batch& batch, MoveKind kind) {
   for (const MoveTarget& target : batch.moves) {
     if (target.kind != kind) continue;
     maker.Add(target.position, on_square ? -1 : boards.Of(target.position), target.move, target);
+    if (kind == MoveKind::kFinal) maker.AddVotesUpTo(target.position);
   }
   return std::move(maker).Finish();
+}
+
+torch::Tensor AddVotes(const torch::Tensor& logits, const torch::Tensor& votes,
+                       const MoveQuestions& questions) {
+  std::vector<int64_t> cells;  // Of the N * M.
+  for (size_t i = 0; i < questions.vote_rows.size(); ++i) {
+    cells.push_back(questions.vote_rows[i] * logits.size(1) + questions.vote_moves[i]);
+  }
+  return logits.flatten()
+      .index_add(0, torch::tensor(cells, torch::kInt64).to(logits.device()), votes.flatten())
+      .view_as(logits);
 }
 
 std::shared_ptr<const learn::PairRows> SquareTokens() {
@@ -162,6 +190,7 @@ MoveQuestions EarlyEndsOf(const Batch& batch) {
     const Branch& branch = batch.branches[i];
     if (!branch.ends_thought()) continue;
     maker.Add(static_cast<int64_t>(i), boards.RootOf(branch.after), branch.final_move, branch);
+    maker.AddVotesUpTo(branch.after);
   }
   return std::move(maker).Finish();
 }

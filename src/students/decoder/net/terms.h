@@ -26,6 +26,11 @@ struct MoveQuestions {
   torch::Tensor moves;             // (N)
   // (N) Where the board begins whose squares its move reads (NetConfig::square_policy); -1: none.
   std::vector<int64_t> boards;
+  // The variations before a move after a thought: the one that ends at `vote_positions[i]` of the
+  // pack votes for `vote_moves[i]` in target `vote_rows[i]`.
+  std::vector<int64_t> vote_positions;
+  std::vector<int64_t> vote_rows;
+  std::vector<int64_t> vote_moves;
   // Of soft targets: share `shares[i]` of target `share_rows[i]` is for `share_moves[i]`. Not there
   // when every target is one move.
   torch::Tensor share_rows;
@@ -33,6 +38,9 @@ struct MoveQuestions {
   torch::Tensor shares;
 };
 MoveQuestions MovesOf(const Batch& batch, MoveKind kind);
+// Adds the votes of the variations. logits: (N, M); votes: of `vote_positions`, in their order.
+torch::Tensor AddVotes(const torch::Tensor& logits, const torch::Tensor& votes,
+                       const MoveQuestions& questions);
 // The squares of a move token as tokens of a board.
 std::shared_ptr<const learn::PairRows> SquareTokens();
 // The final moves of branches that end the thought.

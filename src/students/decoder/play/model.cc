@@ -60,6 +60,10 @@ Model::Model(const io::StateDict& weights, const NetConfig& config,
         .first = ReadLinear(weights, name + ".mlp.0", config.value_hidden_size, width),
         .second = ReadLinear(weights, name + ".mlp.2", config.n_buckets, config.value_hidden_size)};
   };
+  if (config.line_votes) {
+    line_vote_ = weights.Floats("line_vote.weight", {1, width});
+    line_vote_.push_back(weights.Floats("line_vote.bias", {1}).front());
+  }
   wl_head_ = value_head("wl_head");
   if (config.square_values) {
     const auto shape = {static_cast<int64_t>(config.value_hidden_size), width};
@@ -241,6 +245,11 @@ std::vector<float> Model::ThinkingSquares(const float* hidden) const {
   return SquareLogits(thinking_policy_weight_, hidden, config_.embed_dim);
 }
 
+float Model::LineVote(const float* hidden) const {
+  if (line_vote_.empty()) return 0;
+  return Dot(line_vote_.data(), hidden, config_.embed_dim) + line_vote_.back();
+}
+
 void Model::BoardPolicy(const float* hidden, int64_t boards, std::vector<float>& logits) {
   if (!config_.square_policy) return PolicyLogits(hidden, boards, logits);
   const int64_t width = config_.embed_dim;
@@ -400,6 +409,7 @@ io::StateDict RandomWeights(const NetConfig& config, uint64_t seed) {
   drawing.AddLinear("board_head", config.board_vocab_size, width, true);
   drawing.AddLinear("policy_head", config.move_vocab_size, width, true);
   drawing.AddLinear("thinking_policy_head", config.move_vocab_size, width, true);
+  if (config.line_votes) drawing.AddLinear("line_vote", 1, width, true);
   for (const std::string head : {"wl_head", "d_head"}) {
     drawing.AddLinear(head + ".mlp.0", config.value_hidden_size, width, true);
     drawing.AddLinear(head + ".mlp.2", buckets, config.value_hidden_size, true);

@@ -104,6 +104,10 @@ class Model {
   std::vector<float> PolicySquares(const float* hidden) const;
   std::vector<float> ThinkingSquares(const float* hidden) const;
 
+  // What a variation adds to the final logit of its first move, from the hidden state of its
+  // end_var; 0 without line_votes.
+  float LineVote(const float* hidden) const;
+
   // Heads on `rows` hidden states, (rows, D) -> (rows, M or V).
   void PolicyLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
   void ThinkingLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
@@ -143,6 +147,7 @@ class Model {
   // With square_policy: the heads' weights, (M, D).
   std::vector<float> policy_weight_;
   std::vector<float> thinking_policy_weight_;
+  std::vector<float> line_vote_;  // With line_votes: (D), then the bias.
   ValueHead wl_head_;
   // With square_values: (hidden size, D) each.
   std::vector<float> wl_from_;

@@ -411,10 +411,12 @@ void ThoughtProcess::AfterBoard(std::span<const float> board_logits, const float
 void ThoughtProcess::TakeAfterEndVar(const float* hidden) {
   std::vector<float> logits;
   model_.BoardLogits(hidden, 1, logits);
+  const float* end = hidden + model_.config().embed_dim;  // Of end_var in the prefix stream.
+  votes_.push_back({thought_.variations.back().nodes.front().token, model_.LineVote(end)});
   const bool enough = options_.max_variations > 0 &&
                       thought_.variations.size() >= static_cast<size_t>(options_.max_variations);
   if (!enough && ChooseStructure(logits) != kEndThink) {
-    return WriteMove(hidden + model_.config().embed_dim, root_thinking_squares_, root_states_);
+    return WriteMove(end, root_thinking_squares_, root_states_);
   }
   PushAlone(kEndThink);
   Continue(State::kFinal);
@@ -424,6 +426,7 @@ void ThoughtProcess::TakeFinal(const float* hidden) {
   std::vector<float> logits;
   model_.PolicyLogits(hidden, 1, logits);
   AddTo(logits, root_policy_squares_);
+  for (const Vote& vote : votes_) logits[static_cast<size_t>(vote.move)] += vote.vote;
   thought_.candidates = LegalCandidates(thought_.root, logits);
   const std::vector<Candidate> all =
       options_.legal_only ? thought_.candidates : AllCandidates(&thought_.root, logits);

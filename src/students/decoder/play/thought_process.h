@@ -120,6 +120,13 @@ class ThoughtProcess {
   std::vector<float> board_states_;
   std::span<const float> move_states_;
 
+  // The first move of each variation that ended, and Model::LineVote of its end.
+  struct Vote {
+    TokenId move;
+    float vote;
+  };
+  std::vector<Vote> votes_;
+
   int next_single_ = 10001;  // Block of the next token outside boards.
   int next_board_ = 0;
   BoardPlace places_;
