@@ -179,7 +179,8 @@ void SoftenRootTargets(const SearchRow& row, double legal_share, Sequence& seque
   }
 }
 
-// Values of root moves behind start_think, drawn from all variations.
+// Values of root moves, drawn from all variations, each where a variation could begin: behind
+// start_think or behind the end of another. Else a value there would be learned of good moves only.
 void AddBranches(const SearchRow& row, int count, Rng& rng, Sequence& sequence) {
   std::vector<const SearchVariation*> variations;
   for (const SearchVariation& variation : row.variations) {
@@ -187,9 +188,14 @@ void AddBranches(const SearchRow& row, int count, Rng& rng, Sequence& sequence) 
       variations.push_back(&variation);
     }
   }
+  std::vector<int32_t> places = {kBoardTokens};
+  for (int32_t i = kBoardTokens; i + 1 < sequence.size(); ++i) {
+    if (sequence.ids[static_cast<size_t>(i)] == kEndVar) places.push_back(i);
+  }
   for (int i = 0; i < count && !variations.empty(); ++i) {
     const auto drawn = static_cast<size_t>(rng.Below(variations.size()));
-    sequence.branches.push_back({.after = kBoardTokens,
+    const auto place = places.size() == 1 ? 0 : static_cast<size_t>(rng.Below(places.size()));
+    sequence.branches.push_back({.after = places[place],
                                  .token = variations[drawn]->root_move,
                                  .wl = row.NodesOf(*variations[drawn])[0].wl});
     std::swap(variations[drawn], variations.back());
@@ -287,6 +293,7 @@ void AddRichTargets(const SearchRow& row, const ThinkingOptions& options, Rng& r
   if (options.piece_moves) AddPieceMoves(row, options, sequence);
   if (options.branch_values > 0) AddBranches(row, options.branch_values, rng, sequence);
   if (options.early_ends) AddEarlyEnds(row, options, sequence);
+  std::ranges::stable_sort(sequence.branches, {}, &Branch::after);
   if (options.own_values_prob > 0) sequence.own_values = rng.Uniform() < options.own_values_prob;
   if (options.board_target_prob < 1 && rng.Uniform() >= options.board_target_prob) {
     std::ranges::fill(sequence.board_targets, static_cast<int8_t>(kIgnore));
@@ -376,7 +383,7 @@ Fields FieldsOf(ThinkingOptions& options) {
              "with piece_moves: also the moves to each square, and the opponent's, as if it could "
              "move");
   fields.Add("branch_values", options.branch_values,
-             "root moves whose value the wl head predicts besides those of the variations",
+             "root moves whose value the wl head predicts wherever a variation could begin",
              {.min = 0, .max = 256});
   fields.Add("early_ends", options.early_ends,
              "the policy head predicts the final move behind every variation, not only the last");

@@ -73,7 +73,7 @@ struct ThinkingOptions {
   bool instinct_target = false;      // The policy head also predicts at the root.
   bool piece_moves = false;          // The policy head also predicts each root piece's moves.
   bool square_moves = false;         // Moves to each square too, and the opponent's.
-  int branch_values = 0;             // Root moves that are valued right behind start_think.
+  int branch_values = 0;             // Root moves that are valued where a variation could begin.
   bool early_ends = false;           // The final move also behind every variation but the last.
   double no_thought_prob = 0;        // End behind start_think: for the targets of the root alone.
   double board_target_prob = 1;      // Score the boards of a thought; else no causal pass.

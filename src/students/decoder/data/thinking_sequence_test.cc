@@ -223,6 +223,22 @@ TEST(ThinkingSequenceTest, ARootAloneHasItsTargets) {
   }
 }
 
+TEST(ThinkingSequenceTest, MovesAreValuedWhereverAVariationCouldBegin) {
+  ThinkingOptions options;
+  options.branch_values = 8;
+  options.early_ends = true;
+  std::set<TokenId> before;
+  for (const SearchRow& row : MadeRows(20)) {
+    Rng rng = RngOf(4);
+    const Sequence s = ThinkingSequence(row, options, rng);
+    EXPECT_TRUE(std::ranges::is_sorted(s.branches, {}, &Branch::after));
+    for (const Branch& branch : s.branches) {
+      if (!branch.ends_thought()) before.insert(s.ids[static_cast<size_t>(branch.after)]);
+    }
+  }
+  EXPECT_EQ(before, (std::set<TokenId>{kStartThink, kEndVar}));
+}
+
 TEST(ThinkingSequenceTest, AllLegalMovesHaveTheLegalShare) {
   ThinkingOptions options{.no_thought_prob = 1};
   options.soft_targets = true;
