@@ -26,7 +26,8 @@ const NetConfig kConfig = {.embed_dim = 48,
                            .square_policy = true,
                            .square_values = true,
                            .line_votes = true,
-                           .board_places = true};
+                           .board_places = true,
+                           .board_before = true};
 
 // A thought as a training sample that asks for the moves it has.
 Sequence SampleOf(const Thought& thought) {

@@ -30,6 +30,8 @@ Fields FieldsOf(NetConfig& config) {
   fields.Add(
       "board_places", config.board_places,
       "add an embedding of its place in the board to each token of one, and mark the last move");
+  fields.Add("board_before", config.board_before,
+             "add embeddings of the board before the move to each token of a board");
   return fields;
 }
 

@@ -35,6 +35,10 @@ struct NetConfig {
   // place_embedding.weight: (196, D).
   bool board_places = false;
 
+  // A board's tokens also have embeddings added of what stood next in the board before, and of the
+  // piece that moves (PlaceRows): copying needs no attention. before_embedding.weight: (82, D).
+  bool board_before = false;
+
   // Fixed by the vocabulary; tests use other sizes.
   int vocab_size = kVocabularySize;
   int board_vocab_size = kBoardVocabularySize;

@@ -135,13 +135,25 @@ BoardTokens BoardTokensOf(const Board& board) {
 
 PlaceRows BoardPlace::Next(TokenId token) {
   if (IsMove(token)) move_ = SquaresOf(token);
+  if (token == kStartThink) root_ = before_;
+  if (token == kEndVar && root_) before_ = root_;
   const bool inside = place_ >= 0 && place_ + 1 < kBoardTokens;
   place_ = token == kStartPos ? 0 : inside ? place_ + 1 : -1;
   PlaceRows rows{.place = place_};
-  if (place_ < 0 || !move_) return rows;
+  if (place_ < 0) return rows;
+  const auto place = static_cast<size_t>(place_);
+  reading_[place] = token;
+  if (place + 1 == kBoardTokens) before_ = reading_;
+  const auto stood = [&](size_t at) { return before_ ? BoardIndex((*before_)[at]) : -1; };
+  if (place + 1 < kBoardTokens) rows.before = stood(place + 1);
+  if (!move_) return rows;
   // The square after this token has the token's place as its number.
   if (place_ == move_->to.index()) rows.mark = kBoardTokens + move_->from.index();
   if (place_ == move_->from.index()) rows.mark = kBoardTokens + 64 + move_->to.index();
+  if (rows.mark < 0) return rows;
+  const bool next_is_to = place_ == move_->to.index();
+  const int other = stood(1 + static_cast<size_t>((next_is_to ? move_->from : move_->to).index()));
+  if (other >= 0) rows.other = kBoardVocabularySize + other;
   return rows;
 }
 

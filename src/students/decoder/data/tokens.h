@@ -23,25 +23,30 @@ BoardTokens BoardTokensOf(const chess::Board& board);
 // The same, into a buffer.
 void WriteBoardTokens(const chess::Board& board, std::span<TokenId, kBoardTokens> out);
 
-// Rows of the place embedding that a board's token adds to its own embedding; -1: none.
+// What a board's token adds to its own embedding; -1: nothing. The board before is the one that the
+// last move was for: behind end_var the root of the thought.
 struct PlaceRows {
+  // Rows of the place embedding.
   int place = -1;  // Its place in the board, 0 to 67.
   int mark = -1;   // Where the next square is one of the two that the move before the board names.
+  // Rows of the embedding of the board before.
+  int before = -1;  // What stood in the next place there.
+  int other = -1;   // With a mark: what stood there on the other square of the move.
 };
 inline constexpr int kPlaceRows = kBoardTokens + 2 * 64;
+inline constexpr int kBeforeRows = 2 * kBoardVocabularySize;
 
 // Tells them for each token of a sequence.
 class BoardPlace {
  public:
-  BoardPlace() = default;
-  // As after this move.
-  explicit BoardPlace(TokenId move) : move_(SquaresOf(move)) {}
-
   PlaceRows Next(TokenId token);
 
  private:
   int place_ = -1;
   std::optional<MoveSquares> move_;
+  BoardTokens reading_ = {};
+  std::optional<BoardTokens> before_;
+  std::optional<BoardTokens> root_;  // Of a thought.
 };
 
 // The position of 68 tokens, or why they are not one: a token out of place, a missing king,

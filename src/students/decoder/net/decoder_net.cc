@@ -19,19 +19,24 @@ torch::Tensor CausallySeen(int64_t length, torch::Device device) {
   return torch::ones({1, length, length}, options).tril();  // (1, S, S)
 }
 
-// The rows of the place embedding for each token, -1 for none: (2, B, S). ids: (B, S).
+// The rows of the place embedding, then of that of the board before, two of each token, -1 for
+// none: (4, B, S). ids: (B, S).
 torch::Tensor PlacesOf(const torch::Tensor& ids) {
   const auto rows = ids.to(torch::kCPU, torch::kInt64).contiguous();
-  auto places = torch::empty({2, rows.size(0), rows.size(1)}, torch::kInt64);
+  auto places = torch::empty({4, rows.size(0), rows.size(1)}, torch::kInt64);
   const auto* from = rows.data_ptr<int64_t>();
   auto* place = places.data_ptr<int64_t>();
   auto* mark = place + rows.numel();
+  auto* before = mark + rows.numel();
+  auto* other = before + rows.numel();
   for (int64_t row = 0; row < rows.size(0); ++row) {
     BoardPlace board;
     for (int64_t i = 0; i < rows.size(1); ++i) {
       const PlaceRows found = board.Next(static_cast<TokenId>(*from++));
       *place++ = found.place;
       *mark++ = found.mark;
+      *before++ = found.before;
+      *other++ = found.other;
     }
   }
   return places;
@@ -71,6 +76,10 @@ DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
     place_embedding =
         register_module("place_embedding", torch::nn::Embedding(int64_t{kPlaceRows}, width));
   }
+  if (config.board_before) {
+    before_embedding =
+        register_module("before_embedding", torch::nn::Embedding(int64_t{kBeforeRows}, width));
+  }
   layers = register_module("layers", torch::nn::ModuleList());
   for (int i = 0; i < config.num_layers; ++i) {
     layers->push_back(learn::TransformerLayer(width, config.num_heads, config.d_ff));
@@ -95,10 +104,14 @@ DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
 
 torch::Tensor DecoderNetImpl::Embed(const torch::Tensor& ids, const ValueInputs& values) {
   auto embedded = tok_embedding(ids);  // (B, S, D)
-  if (config.board_places) {
-    const auto places = PlacesOf(ids).to(ids.device());       // (2, B, S)
-    const auto added = place_embedding(places.clamp_min(0));  // (2, B, S, D)
-    embedded = embedded + (added * (places >= 0).unsqueeze(-1).to(added.dtype())).sum(0);
+  if (config.board_places || config.board_before) {
+    const auto places = PlacesOf(ids).to(ids.device());  // (4, B, S)
+    const auto add = [&](torch::nn::Embedding& table, const torch::Tensor& rows) {
+      const auto added = table(rows.clamp_min(0));  // (2, B, S, D)
+      embedded = embedded + (added * (rows >= 0).unsqueeze(-1).to(added.dtype())).sum(0);
+    };
+    if (config.board_places) add(place_embedding, places.narrow(0, 0, 2));
+    if (config.board_before) add(before_embedding, places.narrow(0, 2, 2));
   }
   const auto& wl = values.wl_positions;
   const auto& d = values.d_positions;

@@ -63,8 +63,9 @@ struct DecoderNetImpl : torch::nn::Module {
   torch::Tensor wl_bucket_centers;  // (K)
   torch::Tensor d_bucket_centers;   // (K)
   torch::nn::Embedding tok_embedding = nullptr;
-  torch::nn::Embedding place_embedding = nullptr;  // (kPlaceRows, D), with board_places.
-  torch::nn::ModuleList layers = nullptr;          // Of TransformerLayer.
+  torch::nn::Embedding place_embedding = nullptr;   // (kPlaceRows, D), with board_places.
+  torch::nn::Embedding before_embedding = nullptr;  // (kBeforeRows, D), with board_before.
+  torch::nn::ModuleList layers = nullptr;           // Of TransformerLayer.
   learn::RmsNorm norm = nullptr;
   torch::nn::Linear board_head = nullptr;            // D -> V
   torch::nn::Linear policy_head = nullptr;           // D -> M

@@ -125,6 +125,7 @@ TEST(LossTest, PackedIsPlainWithRichTargets) {
       config.square_values = mean_values;
       config.line_votes = mean_values;
       config.board_places = mean_values;
+      config.board_before = mean_values && layers > 1;
       DecoderNet net(config);
       InitNet(net, 1);
       const Batch batch = RichBatch(6, static_cast<uint64_t>(layers));

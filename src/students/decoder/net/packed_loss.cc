@@ -315,24 +315,38 @@ Tensor WlLogits(DecoderNet& net, const Tensor& at, const Tensor& prefix, const Q
   return learn::Project(torch::mish(sum), {last->weight})[0] + last->bias;
 }
 
-// Adds the embeddings of the tokens' places in their boards, and of the last moves' squares.
-// embedded: (T + N, D).
-Tensor AddPlaces(DecoderNet& net, const Batch& batch, const Tensor& embedded) {
+// Rows of a table and the tokens that they are added to.
+struct AddedRows {
+  std::vector<int64_t> tokens;
   std::vector<int64_t> rows;
-  std::vector<int64_t> places;
+
+  void Add(int64_t token, int row) {
+    if (row < 0) return;
+    tokens.push_back(token);
+    rows.push_back(row);
+  }
+  Tensor To(const Tensor& embedded, torch::nn::Embedding& table) const {
+    return embedded.index_add(0, Indices(tokens), table(Indices(rows)));
+  }
+};
+
+// Adds what the tokens of boards have besides their own embeddings (PlaceRows). embedded: (T + N,
+// D).
+Tensor AddPlaces(DecoderNet& net, const Batch& batch, const Tensor& embedded) {
+  AddedRows places;
+  AddedRows before;
   for (int32_t s = 0; s < batch.sequences(); ++s) {
     BoardPlace place;
     for (int32_t i = batch.starts[static_cast<size_t>(s)];
          i < batch.starts[static_cast<size_t>(s) + 1]; ++i) {
       const PlaceRows found = place.Next(static_cast<TokenId>(batch.ids[static_cast<size_t>(i)]));
-      for (const int row : {found.place, found.mark}) {
-        if (row < 0) continue;
-        rows.push_back(i);
-        places.push_back(row);
-      }
+      for (const int row : {found.place, found.mark}) places.Add(i, row);
+      for (const int row : {found.before, found.other}) before.Add(i, row);
     }
   }
-  return embedded.index_add(0, Indices(rows), net->place_embedding(Indices(places)));
+  const Tensor placed =
+      net->config.board_places ? places.To(embedded, net->place_embedding) : embedded;
+  return net->config.board_before ? before.To(placed, net->before_embedding) : placed;
 }
 
 // Embeddings of all tokens, the values' ones replaced, and of the branches: (T + N, D).
@@ -350,7 +364,7 @@ Tensor Embed(DecoderNet& net, const Batch& batch, const ShownValues& shown) {
   const auto features = encoder->Features(values);       // (2 values, 2 frequencies)
   const auto encoded = Affine(encoder->proj, features);  // (2 values, D)
   const auto embedded = net->tok_embedding(ids).index_copy(0, Indices(rows), encoded);
-  return net->config.board_places ? AddPlaces(net, batch, embedded) : embedded;
+  return AddPlaces(net, batch, embedded);
 }
 
 // How the rows of a layer are laid out.

@@ -109,6 +109,9 @@ void Model::LoadEmbeddings(const io::StateDict& weights) {
   if (config_.board_places) {
     places_ = weights.Floats("place_embedding.weight", {kPlaceRows, width});
   }
+  if (config_.board_before) {
+    before_ = weights.Floats("before_embedding.weight", {kBeforeRows, width});
+  }
   wl_centers_ = weights.Floats("wl_bucket_centers", {buckets});
   d_centers_ = weights.Floats("d_bucket_centers", {buckets});
   const auto frequencies = weights.Floats("fourier_encoder.frequencies", {1, count});
@@ -130,7 +133,7 @@ void Model::LoadEmbeddings(const io::StateDict& weights) {
 
 size_t Model::memory_bytes() const {
   size_t bytes = layers_.memory_bytes();
-  bytes += (embeddings_.size() + places_.size() + policy_weight_.size() +
+  bytes += (embeddings_.size() + places_.size() + before_.size() + policy_weight_.size() +
             thinking_policy_weight_.size() + wl_from_.size() + wl_to_.size()) *
            sizeof(float);
   for (const Linear* head : {&board_head_, &policy_head_, &thinking_policy_head_, &wl_head_.first,
@@ -178,11 +181,15 @@ const float* Model::Read(std::span<const Reading> readings, const std::stop_toke
   for (const Reading& reading : readings) {
     for (Input input : reading.inputs) {
       std::copy_n(embeddings_.data() + input.row() * width, width, x);
-      for (const int row : {input.places().place, input.places().mark}) {
-        if (places_.empty() || row < 0) continue;
-        const float* place = places_.data() + row * width;
-        for (int64_t i = 0; i < width; ++i) x[i] += place[i];
-      }
+      const auto add = [&](std::span<const float> table, int row) {
+        if (table.empty() || row < 0) return;
+        const float* from = table.data() + row * width;
+        for (int64_t i = 0; i < width; ++i) x[i] += from[i];
+      };
+      add(places_, input.places().place);
+      add(places_, input.places().mark);
+      add(before_, input.places().before);
+      add(before_, input.places().other);
       x += width;
     }
   }
@@ -394,6 +401,7 @@ io::StateDict RandomWeights(const NetConfig& config, uint64_t seed) {
   drawing.Add("d_bucket_centers", {buckets}, [=](Rng&, size_t i) { return centre(i); });
   drawing.AddNormal("tok_embedding.weight", {config.vocab_size, width});
   if (config.board_places) drawing.AddNormal("place_embedding.weight", {kPlaceRows, width});
+  if (config.board_before) drawing.AddNormal("before_embedding.weight", {kBeforeRows, width});
   for (int i = 0; i < config.num_layers; ++i) {
     const std::string layer = fmt::format("layers.{}.", i);
     for (const char* name : {"q_proj", "k_proj", "v_proj", "output_proj"}) {

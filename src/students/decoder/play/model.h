@@ -139,6 +139,7 @@ class Model {
   nn::Transformer layers_;
   std::vector<float> embeddings_;  // (vocabulary + 2 * buckets, D)
   std::vector<float> places_;      // (kPlaceRows, D) with board_places.
+  std::vector<float> before_;      // (kBeforeRows, D) with board_before.
   std::vector<float> wl_centers_;
   std::vector<float> d_centers_;
   nn::Linear board_head_;

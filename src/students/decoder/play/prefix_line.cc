@@ -1,20 +1,18 @@
 #include "students/decoder/play/prefix_line.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "base/check.h"
 
 namespace kibitz::decoder {
 namespace {
 
-// Behind inputs that end with a move and its values, or with none.
 BoardPlace PlaceAfter(std::span<const Input> inputs) {
-  for (const Input input : inputs | std::views::reverse) {
-    if (input.row() < kMoveVocabularySize) return BoardPlace(static_cast<TokenId>(input.row()));
-    if (input.places().place >= 0) break;
+  BoardPlace places;
+  for (const Input input : inputs) {
+    if (input.row() < kVocabularySize) places.Next(static_cast<TokenId>(input.row()));
   }
-  return {};
+  return places;
 }
 
 }  // namespace
