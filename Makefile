@@ -66,12 +66,14 @@ asan tsan: setup
 fuzz:
 	@scripts/setup scripts/debian-packages-clang.txt
 	cmake --preset fuzz
-	cmake --build --preset fuzz -j $(JOBS)
+	cmake --build --preset fuzz -j $(JOBS) --target tests/fuzz/all
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 torture: build
 	@scripts/setup scripts/debian-packages-clang.txt
-	@for preset in fuzz asan tsan; do cmake --preset $$preset && cmake --build --preset $$preset -j $(JOBS) || exit 1; done
+	cmake --preset fuzz
+	cmake --build --preset fuzz -j $(JOBS) --target tests/fuzz/all
+	@for preset in asan tsan; do cmake --preset $$preset && cmake --build --preset $$preset -j $(JOBS) || exit 1; done
 	@scripts/torture
 
 tidy: build

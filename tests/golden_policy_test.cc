@@ -48,7 +48,9 @@ template <typename T>
 std::vector<T> Numbers(const std::string& path) {
   const io::NpyFile file = io::NpyFile::Open(path);
   std::vector<T> numbers(file.bytes().size() / sizeof(T));
-  std::memcpy(numbers.data(), file.bytes().data(), file.bytes().size());
+  if (!numbers.empty()) {
+    std::memcpy(numbers.data(), file.bytes().data(), numbers.size() * sizeof(T));
+  }
   return numbers;
 }
 
