@@ -19,6 +19,7 @@
 #include "games/chess/rules.h"
 #include "oracles/engines/line_process.h"
 #include "oracles/engines/uci_client.h"
+#include "tests/support/corruption.h"
 #include "tests/support/lc0_file.h"
 #include "tests/support/test_data.h"
 #include "tests/support/uci_lines.h"
@@ -430,6 +431,7 @@ TEST(UciTest, ProbabilitiesAreADistributionOverTheLegalMoves) {
 }
 
 TEST(UciTest, IntroducesItselfQuickly) {
+  if (!testing::CanLimitMemory()) GTEST_SKIP() << "not under sanitizers";
   double best = 1e9;
   for (int i = 0; i < 15; ++i) {
     const auto start = Clock::now();

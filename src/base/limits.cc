@@ -45,7 +45,7 @@ void AllowInput(std::string_view text) {
 }
 
 std::string AllowHint(std::string_view name, uint64_t needed) {
-  uint64_t size = std::bit_ceil(needed);
+  uint64_t size = std::bit_ceil(std::min(needed, uint64_t{1} << 63));
   std::string_view unit;
   for (std::string_view larger : {"k", "M", "G"}) {
     if (size < 1024) break;

@@ -31,6 +31,7 @@ constexpr size_t kInputBytes = 128 << 10;
 constexpr size_t kChunkBytes = 256 << 10;
 constexpr size_t kChunks = 4;
 constexpr uint64_t kMegabyte = 1 << 20;
+constexpr uint64_t kMaxWindow = uint64_t{1} << 31;  // zstd allows no more.
 
 class FileSource : public ByteSource {
  public:
@@ -284,6 +285,9 @@ class ZstdSource : public UnpackingSource {
                                Quoted(head.substr(0, kZstdMagic.size()))));
     }
     const auto window = WindowOf(head);
+    if (window && *window > kMaxWindow) {
+      throw Broken("the zstd frame asks for more than 2 GB at once; the file is damaged");
+    }
     if (window && *window > max_window_) {
       throw Broken(fmt::format(
           "the zstd frame asks for a window of {} MB, {} MB are allowed; pack it again without "
@@ -432,7 +436,7 @@ std::unique_ptr<ByteSource> OpenBytes(const std::string& path, const ByteSourceO
 
 std::unique_ptr<ByteSource> Unpacked(std::unique_ptr<ByteSource> packed,
                                      const ByteSourceOptions& options) {
-  if (options.max_window < 1024 || options.max_window > uint64_t{1} << 31) {
+  if (options.max_window < 1024 || options.max_window > kMaxWindow) {
     throw Error::Usage("--allow window={}: expected 1k to 2G", options.max_window);
   }
   auto source = Recognised(Input(std::move(packed)), options);

@@ -147,8 +147,12 @@ TEST(ByteSource, RefusesLargeWindows) {
       << "an empty last block";
   const std::string content_1t("\x28\xb5\x2f\xfd\xe0\x00\x00\x00\x00\x00\x01\x00\x00\x01\x00\x00",
                                16);
-  EXPECT_NE(MessageOf([&] { ReadMemory(content_1t); }).find("--allow window=1024G"),
-            std::string::npos);
+  std::string content_of_all = content_1t;
+  std::fill(content_of_all.begin() + 5, content_of_all.begin() + 13, '\xff');
+  for (const std::string& content : {content_1t, content_of_all}) {
+    EXPECT_NE(MessageOf([&] { ReadMemory(content); }).find("asks for more than 2 GB at once"),
+              std::string::npos);
+  }
   EXPECT_TRUE(StaysWithin(kMaxForALie, [&] { ReadMemory(window_128m, {}); }));
   EXPECT_TRUE(StaysWithin(kMaxForALie, [&] { ReadMemory(content_1t, {}); }));
   const std::string window_32m("\x28\xb5\x2f\xfd\x00\x78\x01\x00\x00", 9);

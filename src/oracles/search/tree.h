@@ -153,7 +153,9 @@ class SearchTree {
   RootMove ReportMove(const Edge& edge, const Node& root) const;
   std::vector<size_t> Ranked(const Node& node) const;
 
-  std::span<Edge> EdgesOf(const Node& node) { return {&edges_[node.first_edge], node.edges}; }
+  std::span<Edge> EdgesOf(const Node& node) {
+    return {edges_.data() + node.first_edge, node.edges};
+  }
   std::span<const Edge> EdgesOf(const Node& node) const {
     return {edges_.data() + node.first_edge, node.edges};
   }

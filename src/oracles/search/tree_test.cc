@@ -258,6 +258,9 @@ TEST(SearchTreeTest, KeepsWhatItKnowsAfterAMove) {
   Search(evaluator, tree, {.visits = 500});
   EXPECT_EQ(tree.visits(), 500);
   EXPECT_LE(evaluator.asked - before, 500 - best.visits);
+  SearchTree unsearched({}, {});
+  unsearched.Play(best.move);
+  EXPECT_EQ(unsearched.visits(), 0);
   // A move that was never looked at, and one by one to the end of a short game.
   SearchTree game(GameFrom("7k/8/8/8/8/8/R7/1R2K3 w - - 0 1"), {});
   for (int ply = 0; ply < 12 && !game.over(); ++ply) {
