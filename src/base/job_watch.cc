@@ -198,7 +198,7 @@ std::vector<Peer> AcceptAll(int listener, int count) {
 struct JobWatch::Shared {
   JobPlace place;
   std::vector<Peer> peers;  // Of rank 0: all others; of another: rank 0.
-  std::mutex mutex;         // Guards sending, and:
+  std::mutex mutex;         // Guards sending, what is written to peers, and:
   bool finished = false;    // Done or Fail was called here.
   std::optional<std::vector<std::string>> met;
   std::condition_variable changed;
@@ -227,8 +227,8 @@ void JobWatch::Shared::Look(Peer& peer) {
   const auto lines = ReadLines(peer);
   const std::string who = fmt::format("rank {} on {}", peer.rank, peer.host);
   if (!lines) {
-    peer.closed = true;
     const std::lock_guard lock(mutex);
+    peer.closed = true;
     changed.notify_all();
     if (!peer.done && !finished) End(&peer, who + " died without a message");
     return;
