@@ -28,6 +28,7 @@ class Job {
       const pid_t child = fork();
       if (child == 0) {
         dup2(errors[1], STDERR_FILENO);
+        CatchInterrupts();  // First, as programs do: another rank may be interrupted at any time.
         JobPlace place;
         place.rank = rank;
         place.ranks = ranks;
@@ -136,7 +137,6 @@ TEST(JobWatchTest, RanksMeetAndTellEachOther) {
 TEST(JobWatchTest, OneThatIsInterruptedInterruptsAll) {
   for (const int stopped : {0, 1}) {
     const Job job(3, [stopped](int rank, JobWatch& watch) {
-      CatchInterrupts();
       if (rank != stopped) {
         for (int i = 0; i < 1000 && !Interrupted(); ++i) {
           std::this_thread::sleep_for(std::chrono::milliseconds(10));
