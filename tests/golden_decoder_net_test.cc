@@ -42,7 +42,9 @@ DecoderNet Tiny() {
   for (const std::string& name : fields.Names()) {
     // Ours, not the reference's.
     if (name.starts_with("square_")) continue;
-    if (name.starts_with("board_") || name == "mean_values" || name == "line_votes") continue;
+    if (name.starts_with("board_") || name == "mean_values" || name == "line_votes" ||
+        name == "separate_lines")
+      continue;
     const io::Value& value = root.Get("config.model." + name);
     tree[name] = value.Is(io::Value::Kind::kInt) ? json(value.AsInt()) : json(value.AsDouble());
   }

@@ -25,6 +25,7 @@ const NetConfig kConfig = {.embed_dim = 48,
                            .num_fourier_freq = 8,
                            .square_policy = true,
                            .square_values = true,
+                           .separate_lines = true,
                            .line_votes = true,
                            .board_places = true,
                            .board_before = true};

@@ -129,7 +129,8 @@ void MakePanels(const float* rows, int64_t count, const Sizes& sizes, float* pan
 // Neighbouring queries with their products against all keys that the last of them sees.
 struct QueryBlock {
   int64_t rows = 0;
-  const int32_t* seen = nullptr;  // rows
+  const int32_t* seen = nullptr;       // rows
+  const HiddenKeys* hidden = nullptr;  // rows, or none.
   // Keys seen by any of the tile of queries that starts at `row` ...
   int64_t Seen(int64_t row) const { return seen[std::min(row + kTileRows, rows) - 1]; }
   // ... in whole vectors.
@@ -212,6 +213,13 @@ float Exponentiate(float* row, int64_t seen, int64_t keys, float shift) {
   return Sum(sum);
 }
 
+// The scores of keys that query i of the block does not see.
+void Hide(const QueryBlock& block, int64_t i, float* row) {
+  if (block.hidden == nullptr) return;
+  std::fill(row + block.hidden[i].begin, row + block.hidden[i].end,
+            -std::numeric_limits<float>::infinity());
+}
+
 float LargestSeen(const float* row, int64_t seen) {
   Lanes largest = Spread(-std::numeric_limits<float>::infinity());
   int64_t i = 0;
@@ -233,8 +241,13 @@ struct Job {
       stride;  // Of a row of scores: a little over the keys, so that rows do not share cache sets.
 
   QueryBlock BlockAt(const QueryRun& queries, int64_t first) const {
-    return {std::min(kQueryRows, queries.count - first),
-            plan.seen.data() + queries.out_begin + first};
+    const int64_t row = queries.out_begin + first;
+    return {std::min(kQueryRows, queries.count - first), plan.seen.data() + row,
+            plan.hidden.empty() ? nullptr : plan.hidden.data() + row};
+  }
+  // That rotates key i of the run.
+  int64_t KeyPosition(int64_t i) const {
+    return plan.key_position.empty() ? i : plan.key_position[static_cast<size_t>(run.k_begin + i)];
   }
   // The keys' rows of a tensor (rows, D), this head's columns.
   float* Columns(float* data, int64_t row) const { return data + row * sizes.width + column; }
@@ -246,7 +259,8 @@ struct Job {
     for (int64_t i = 0; i < run.k_count; ++i) {
       float* row = to + i * sizes.padded;
       std::fill(row + sizes.head_width, row + sizes.padded, 0.0F);
-      RotateRow(Columns(from, run.k_begin + i), angles, i, sizes, 1, Direction::kForward, row);
+      RotateRow(Columns(from, run.k_begin + i), angles, KeyPosition(i), sizes, 1,
+                Direction::kForward, row);
     }
   }
   void LoadValues(const float* from, float* to) const {
@@ -303,6 +317,7 @@ struct Softmax {
 Softmax SoftmaxOf(const Job& job, const QueryBlock& block, int64_t i, float own_score,
                   float* scores) {
   float* row = scores + i * job.stride;
+  Hide(block, i, row);
   Softmax result;
   result.largest = std::max(LargestSeen(row, block.seen[i]), own_score);
   result.own = std::exp(own_score - result.largest);
@@ -429,6 +444,7 @@ void RecomputeWeights(const Job& job, const BackwardData& data, const QueryBlock
     const int64_t own = block.Keys(i / kTileRows * kTileRows);
     float* weight = room.weights + i * job.stride;
     float* gradient = room.gradients + i * job.stride;
+    Hide(block, i, weight);
     Exponentiate(weight, block.seen[i], own, data.log_sums[out_row + i]);
     std::fill(weight + own, weight + behind, 0.0F);
     std::fill(gradient + own, gradient + behind, 0.0F);
@@ -498,8 +514,8 @@ void AttendBackward(const Job& job, const BackwardData& data) {
   }
   const Sizes& sizes = job.sizes;
   for (int64_t i = 0; i < job.run.k_count; ++i) {
-    RotateRow(room.dkeys + i * sizes.padded, job.angles, i, sizes, 1, Direction::kBackward,
-              job.Columns(data.dk, job.run.k_begin + i));
+    RotateRow(room.dkeys + i * sizes.padded, job.angles, job.KeyPosition(i), sizes, 1,
+              Direction::kBackward, job.Columns(data.dk, job.run.k_begin + i));
     std::copy_n(room.dvalues + i * sizes.padded, sizes.head_width,
                 job.Columns(data.dv, job.run.k_begin + i));
   }
@@ -563,6 +579,8 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
 
 void CheckPlan(const AttentionPlan& plan, int64_t q_rows, int64_t k_rows, int64_t positions) {
   CHECK(plan.position.size() == plan.seen.size());
+  CHECK(plan.hidden.empty() || plan.hidden.size() == plan.seen.size());
+  CHECK(plan.key_position.empty() || plan.key_position.size() == static_cast<size_t>(k_rows));
   for (const KeyRun& run : plan.keys) {
     CHECK(run.k_begin >= 0 && run.k_begin + run.k_count <= k_rows && run.k_count <= positions);
     for (const QueryRun& queries : run.queries) {

@@ -32,10 +32,18 @@ struct KeyRun {
   std::vector<QueryRun> queries;
 };
 
+// Keys of its run that a query does not see though they are before the last it sees.
+struct HiddenKeys {
+  int32_t begin = 0;
+  int32_t end = 0;
+};
+
 struct AttentionPlan {
   std::vector<KeyRun> keys;
   std::vector<int32_t> position;  // Of each output row's query in its sequence.
   std::vector<int32_t> seen;  // Of each output row: keys seen, at least 1; never falls in a run.
+  std::vector<HiddenKeys> hidden = {};     // Of each output row, or empty.
+  std::vector<int32_t> key_position = {};  // Of each row of k, or empty: its place in its run.
 };
 
 torch::Tensor PackedAttention(const torch::Tensor& q,  // (rows of q, D), not yet rotated

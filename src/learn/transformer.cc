@@ -33,11 +33,12 @@ RotaryTable MakeRotaryTable(int64_t positions, int64_t head_width) {
 
 torch::Tensor Rotate(const torch::Tensor& x, const RotaryTable& table) {
   const int64_t length = x.size(1);
-  const auto cosine = table.cosine.slice(0, 0, length).unsqueeze(1);  // (S, 1, E / 2)
-  const auto sine = table.sine.slice(0, 0, length).unsqueeze(1);      // (S, 1, E / 2)
-  const auto pairs = x.unflatten(-1, std::vector<int64_t>{-1, 2});    // (B, S, H, E / 2, 2)
-  const auto even = pairs.select(-1, 0);                              // (B, S, H, E / 2)
-  const auto odd = pairs.select(-1, 1);                               // (B, S, H, E / 2)
+  // One table for all sequences, (S, E / 2), or one of each, (B, S, E / 2).
+  const auto cosine = table.cosine.narrow(-2, 0, length).unsqueeze(-2);  // (..., S, 1, E / 2)
+  const auto sine = table.sine.narrow(-2, 0, length).unsqueeze(-2);      // (..., S, 1, E / 2)
+  const auto pairs = x.unflatten(-1, std::vector<int64_t>{-1, 2});       // (B, S, H, E / 2, 2)
+  const auto even = pairs.select(-1, 0);                                 // (B, S, H, E / 2)
+  const auto odd = pairs.select(-1, 1);                                  // (B, S, H, E / 2)
   return torch::stack({even * cosine - odd * sine, odd * cosine + even * sine}, -1).flatten(-2);
 }
 

@@ -15,10 +15,12 @@ constexpr int64_t kChunkRows = 24;
 // Values that stay in L1 while a chunk's rows pass.
 constexpr int64_t kValueRows = 96;
 
-// softmax(scale * scores) over the first `seen` scores, in place; the others, which may hold
-// anything, become 0. `size` is a multiple of kLanes.
-void Softmax(float* scores, int64_t seen, int64_t size, float scale) {
-  std::fill(scores + seen, scores + size, -std::numeric_limits<float>::infinity());
+// softmax(scale * scores) over the first `seen` scores but those hidden, in place; the others,
+// which may hold anything, become 0. `size` is a multiple of kLanes.
+void Softmax(float* scores, int64_t seen, const RowView& view, int64_t size, float scale) {
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  std::fill(scores + seen, scores + size, kNone);
+  std::fill(scores + view.hidden_begin, scores + view.hidden_end, kNone);
   Lanes largest = Load(scores);
   for (int64_t i = kLanes; i < size; i += kLanes) largest = Larger(largest, Load(scores + i));
   float top = largest[0];
@@ -61,9 +63,15 @@ Attention::Attention(std::span<const Segment> segments, int64_t heads, int64_t h
   for (const Segment& segment : segments) {
     const int64_t end = segment.first + segment.rows;
     CHECK(end <= segment.cache->sizes().positions);
+    CHECK(segment.views.empty() || segment.views.size() == static_cast<size_t>(segment.rows));
     for (int64_t i = segment.first; i < end; ++i) {
-      places_.push_back(
-          {.cache = segment.cache, .position = i, .seen = segment.block ? end : i + 1});
+      RowView view = {.turn = static_cast<int32_t>(i)};
+      if (!segment.views.empty()) view = segment.views[static_cast<size_t>(i - segment.first)];
+      CHECK(view.hidden_begin <= view.hidden_end && view.hidden_end <= i);
+      places_.push_back({.cache = segment.cache,
+                         .position = i,
+                         .seen = segment.block ? end : i + 1,
+                         .view = view});
     }
   }
   rows_ = static_cast<int64_t>(places_.size());
@@ -133,7 +141,7 @@ void Attention::RunChunk(const AttentionQueries& asked, const Chunk& chunk, int6
 
   const float scale = 1 / std::sqrt(static_cast<float>(head_width_));
   for (int64_t row = 0; row < chunk.count; ++row) {
-    Softmax(scores + row * keys, place_of(row).seen, keys, scale);
+    Softmax(scores + row * keys, place_of(row).seen, place_of(row).view, keys, scale);
   }
 
   const int64_t padded = RoundUp(head_width_, kTileColumns);

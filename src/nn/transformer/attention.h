@@ -49,12 +49,23 @@ class KvCache {
   AlignedArray<float> values_;
 };
 
+// How a token stands in its stream, where that is not its place alone.
+struct RowView {
+  int32_t turn = 0;  // The position that rotates its query and key.
+  // Tokens before it that it does not see, from the stream's begin on.
+  int32_t hidden_begin = 0;
+  int32_t hidden_end = 0;
+
+  bool operator==(const RowView&) const = default;
+};
+
 // Consecutive tokens of one stream.
 struct Segment {
   KvCache* cache = nullptr;
-  int64_t first = 0;   // Position of the first token.
-  int64_t rows = 0;    // Number of tokens.
-  bool block = false;  // Bidirectional among themselves; else causal.
+  int64_t first = 0;                    // Position of the first token.
+  int64_t rows = 0;                     // Number of tokens.
+  bool block = false;                   // Bidirectional among themselves; else causal.
+  std::span<const RowView> views = {};  // Of the tokens; none: each sees all before it.
 };
 
 // What one layer asks for.
@@ -72,8 +83,8 @@ class Attention {
   Attention(std::span<const Segment> segments, int64_t heads, int64_t head_width);
 
   int64_t rows() const { return rows_; }
-  // Position in its stream.
-  int64_t PositionOf(int64_t row) const { return places_[static_cast<size_t>(row)].position; }
+  // The position that rotates its query and key.
+  int64_t TurnOf(int64_t row) const { return places_[static_cast<size_t>(row)].view.turn; }
 
   // Stores the keys and values of a row, (H, E) each.
   void Remember(int64_t layer, int64_t row, const float* keys, const float* values) const;
@@ -85,7 +96,8 @@ class Attention {
   struct Place {
     KvCache* cache = nullptr;
     int64_t position = 0;
-    int64_t seen = 0;  // It attends to positions 0 to seen - 1 of its stream.
+    int64_t seen = 0;  // It attends to positions 0 to seen - 1 of its stream, ...
+    RowView view;      // ... without those hidden.
   };
   // Consecutive wanted rows of one stream.
   struct Chunk {

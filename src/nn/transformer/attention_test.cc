@@ -79,7 +79,7 @@ TEST(AttentionTest, StreamsGrowAreCutAndGrowAgain) {
         for (int64_t i = 0; i < segment.rows; ++i) {
           stream.keys.push_back(RandomNumbers(kHeads * width, rng));
           stream.values.push_back(RandomNumbers(kHeads * width, rng));
-          EXPECT_EQ(attention.PositionOf(row), segment.first + i);
+          EXPECT_EQ(attention.TurnOf(row), segment.first + i);
           attention.Remember(kLayer, row++, stream.keys.back().data(), stream.values.back().data());
         }
       }

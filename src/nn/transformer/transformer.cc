@@ -141,8 +141,8 @@ void Transformer::Attend(Team& team, int64_t index, Rows& rows) {
   ForRows(team, count, [&](int64_t row) {
     float* qkv = qkv_.data() + row * 3 * width;
     const int64_t of_pass = rows.active[static_cast<size_t>(row)];
-    Rotate(qkv, attention.PositionOf(of_pass));
-    Rotate(qkv + width, attention.PositionOf(of_pass));
+    Rotate(qkv, attention.TurnOf(of_pass));
+    Rotate(qkv + width, attention.TurnOf(of_pass));
     attention.Remember(index, of_pass, qkv + width, qkv + 2 * width);
   });
   if (rows.next.size() < rows.active.size()) {

@@ -25,6 +25,8 @@ Fields FieldsOf(NetConfig& config) {
              "a move's logit also reads the squares it moves between");
   fields.Add("square_values", config.square_values,
              "a move's wl also reads the squares it moves between; needs square_policy");
+  fields.Add("separate_lines", config.separate_lines,
+             "a variation sees the root and itself, not the variations before it");
   fields.Add("line_votes", config.line_votes,
              "the end of a variation adds to the final logit of its first move");
   fields.Add(

@@ -26,6 +26,9 @@ struct NetConfig {
   // wl_head.from.weight and wl_head.to.weight, (value_hidden_size, D). Needs square_policy.
   bool square_values = false;
 
+  // A variation sees the root and itself, not the variations before it (LineView).
+  bool separate_lines = false;
+
   // The end of each variation votes for its first move: line_vote of end_var's hidden state is
   // added to the move's logit after the thought. line_vote.weight: (1, D); line_vote.bias: (1).
   bool line_votes = false;

@@ -157,6 +157,26 @@ PlaceRows BoardPlace::Next(TokenId token) {
   return rows;
 }
 
+TokenView LineView::Next(TokenId token) {
+  const int32_t index = index_++;
+  if (token == kStartThink) {
+    root_end_ = index + 1;
+    line_begin_ = -1;
+  } else if (token == kEndThink) {
+    root_end_ = -1;
+  } else if (root_end_ >= 0 && line_begin_ < 0) {
+    line_begin_ = index;
+    position_ = root_end_;
+  }
+  TokenView view = {.position = position_++};
+  if (token == kEndVar) line_begin_ = -1;
+  if (root_end_ >= 0 && line_begin_ >= 0) {
+    view.hidden_begin = root_end_;
+    view.hidden_end = line_begin_;
+  }
+  return view;
+}
+
 Result<Board> BoardOf(std::span<const TokenId> tokens) {
   if (tokens.size() != kBoardTokens) return Bad("found {} tokens, expected 68", tokens.size());
   if (tokens[0] != kStartPos) return Misplaced(0, tokens[0], "start_pos");

@@ -49,6 +49,28 @@ class BoardPlace {
   std::optional<BoardTokens> root_;  // Of a thought.
 };
 
+// The position of a token for RoPE, and which tokens before it, from the sequence's begin on, it
+// does not see.
+struct TokenView {
+  int32_t position = 0;
+  int32_t hidden_begin = 0;
+  int32_t hidden_end = 0;
+};
+
+// How the tokens of a thought stand to each other when variations are separate: each sees the root
+// and itself, and counts its positions from start_think on. end_var, end_think and what comes after
+// see everything.
+class LineView {
+ public:
+  TokenView Next(TokenId token);
+
+ private:
+  int32_t index_ = 0;
+  int32_t position_ = 0;
+  int32_t root_end_ = -1;    // Behind start_think; -1: no thought, or at its end.
+  int32_t line_begin_ = -1;  // Of the variation; -1: between two.
+};
+
 // The position of 68 tokens, or why they are not one: a token out of place, a missing king,
 // castling rights without king and rook at home, the side to move giving check.
 Result<chess::Board> BoardOf(std::span<const TokenId> tokens);

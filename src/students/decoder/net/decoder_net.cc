@@ -42,6 +42,31 @@ torch::Tensor PlacesOf(const torch::Tensor& ids) {
   return places;
 }
 
+// The views of all tokens: positions (B, S), and where a token is hidden from another, (B, S, S).
+struct Views {
+  torch::Tensor positions;
+  torch::Tensor hidden;
+};
+Views ViewsOf(const torch::Tensor& ids) {
+  const auto rows = ids.to(torch::kCPU, torch::kInt64).contiguous();
+  const int64_t length = rows.size(1);
+  auto positions = torch::zeros_like(rows);
+  auto hidden = torch::zeros({rows.size(0), length, length}, torch::kBool);
+  for (int64_t row = 0; row < rows.size(0); ++row) {
+    LineView line;
+    for (int64_t i = 0; i < length; ++i) {
+      const TokenView view = line.Next(static_cast<TokenId>(rows[row][i].item<int64_t>()));
+      positions[row][i] = view.position;
+      if (view.hidden_end > view.hidden_begin) {
+        hidden[row][i]
+            .narrow(0, view.hidden_begin, view.hidden_end - view.hidden_begin)
+            .fill_(true);
+      }
+    }
+  }
+  return {positions.to(ids.device()), hidden.to(ids.device())};
+}
+
 }  // namespace
 
 FourierEncoderImpl::FourierEncoderImpl(int64_t count, int64_t width)
@@ -126,9 +151,18 @@ torch::Tensor DecoderNetImpl::Embed(const torch::Tensor& ids, const ValueInputs&
 torch::Tensor DecoderNetImpl::forward(const torch::Tensor& ids, const torch::Tensor& bias,
                                       const ValueInputs& values) {
   auto x = Embed(ids, values);  // (B, S, D)
-  const learn::RotaryTable angles = {rotary.cosine.to(x.device()), rotary.sine.to(x.device())};
+  learn::RotaryTable angles = {rotary.cosine.to(x.device()), rotary.sine.to(x.device())};
+  auto seen = bias;
+  if (config.separate_lines) {
+    const Views views = ViewsOf(ids);
+    const auto at = views.positions.flatten();  // (B * S)
+    const std::vector<int64_t> shape = {ids.size(0), ids.size(1), -1};
+    angles = {angles.cosine.index_select(0, at).view(shape),
+              angles.sine.index_select(0, at).view(shape)};  // (B, S, E / 2)
+    seen = bias.masked_fill(views.hidden.unsqueeze(1), -std::numeric_limits<float>::infinity());
+  }
   for (const auto& layer : *layers) {
-    x = layer->as<learn::TransformerLayer>()->forward(x, bias, angles);
+    x = layer->as<learn::TransformerLayer>()->forward(x, seen, angles);
   }
   return norm(x);
 }

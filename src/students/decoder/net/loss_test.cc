@@ -124,6 +124,7 @@ TEST(LossTest, PackedIsPlainWithRichTargets) {
       config.square_policy = mean_values;
       config.square_values = mean_values;
       config.line_votes = mean_values;
+      config.separate_lines = mean_values;
       config.board_places = mean_values;
       config.board_before = mean_values && layers > 1;
       DecoderNet net(config);

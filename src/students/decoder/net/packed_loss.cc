@@ -138,8 +138,9 @@ Tensor Questions::RowsOf(const std::vector<int64_t>& positions) const {
 // of the branches. With `gathered` rows, queries are the C + G + N rows of the questions; else all.
 class PlanMaker {
  public:
-  PlanMaker(const Batch& batch, const Questions& questions)
+  PlanMaker(const Batch& batch, const Questions& questions, const NetConfig& config)
       : batch_(batch), questions_(questions), block_end_(batch.ids.size()) {
+    if (config.separate_lines) AddViews();
     for (size_t i = 0; i < block_end_.size(); ++i) block_end_[i] = static_cast<int32_t>(i) + 1;
     for (const Block& block : batch.blocks) {
       std::fill(block_end_.begin() + block.begin, block_end_.begin() + block.end, block.end);
@@ -179,6 +180,16 @@ class PlanMaker {
     const int64_t prefix_rows = gathered ? Count(questions_.prefix_positions) : batch_.tokens();
     plan->position.resize(static_cast<size_t>(causal_rows + prefix_rows + Branches()));
     plan->seen.resize(plan->position.size());
+    if (!views_.empty()) {
+      plan->hidden.resize(plan->position.size());
+      if (!shared) {
+        for (const int64_t token : causal_tokens_)
+          plan->key_position.push_back(ViewOf(token).position);
+      }
+      for (const TokenView& view : views_) plan->key_position.push_back(view.position);
+      // Branches: their own keys, which are not rotated.
+      plan->key_position.resize(plan->key_position.size() + batch_.branches.size());
+    }
     int64_t branch = 0;
     for (int32_t s = 0; s < batch_.sequences(); ++s) {
       const int64_t start = batch_.starts[static_cast<size_t>(s)];
@@ -202,6 +213,23 @@ class PlanMaker {
   static int64_t Count(const std::vector<int64_t>& list) {
     return static_cast<int64_t>(list.size());
   }
+  const TokenView& ViewOf(int64_t token) const { return views_[static_cast<size_t>(token)]; }
+
+  // Of all tokens and branches.
+  void AddViews() {
+    auto branch = batch_.branches.begin();
+    for (int32_t s = 0; s < batch_.sequences(); ++s) {
+      LineView line;
+      const int32_t end = batch_.starts[static_cast<size_t>(s) + 1];
+      for (int32_t i = batch_.starts[static_cast<size_t>(s)]; i < end; ++i) {
+        views_.push_back(line.Next(static_cast<TokenId>(batch_.ids[static_cast<size_t>(i)])));
+        for (; branch != batch_.branches.end() && branch->after == i; ++branch) {
+          branch_views_.push_back(LineView(line).Next(branch->token));
+        }
+      }
+    }
+  }
+
   int64_t Branches() const { return static_cast<int64_t>(batch_.branches.size()); }
   int64_t CausalRows(bool gathered) const {
     return Count(gathered ? questions_.board_positions : causal_tokens_);
@@ -219,6 +247,7 @@ class PlanMaker {
       const auto row = static_cast<size_t>(out_begin + next);
       plan.position[row] = static_cast<int32_t>(seen);
       plan.seen[row] = static_cast<int32_t>(seen);
+      if (!views_.empty()) SetView(branch_views_[static_cast<size_t>(next)], row, plan);
       keys.k_count = std::max(keys.k_count, seen);
     }
     if (next == first) return next;
@@ -266,14 +295,21 @@ class PlanMaker {
         (prefix ? block_end_[static_cast<size_t>(position)] : position + 1) - start;
     plan.position[static_cast<size_t>(row)] = static_cast<int32_t>(position - start);
     plan.seen[static_cast<size_t>(row)] = static_cast<int32_t>(seen);
+    if (!views_.empty()) SetView(ViewOf(position), static_cast<size_t>(row), plan);
     keys.k_count = std::max(keys.k_count, seen);
+  }
+  static void SetView(const TokenView& view, size_t row, AttentionPlan& plan) {
+    plan.position[row] = view.position;
+    plan.hidden[row] = {.begin = view.hidden_begin, .end = view.hidden_end};
   }
 
   const Batch& batch_;
   const Questions& questions_;
   std::vector<int32_t> block_end_;  // Of the block a token is in; behind the token itself if none.
-  std::vector<int64_t> causal_tokens_;  // A
-  std::vector<int64_t> causal_start_;   // By sequence: its first row in the causal pass, or -1.
+  std::vector<int64_t> causal_tokens_;   // A
+  std::vector<int64_t> causal_start_;    // By sequence: its first row in the causal pass, or -1.
+  std::vector<TokenView> views_;         // With separate_lines: of all tokens, ...
+  std::vector<TokenView> branch_views_;  // ... and branches.
 };
 
 // A linear layer with bias.
@@ -421,7 +457,7 @@ Tensor Transform(learn::TransformerLayerImpl& layer, const Tensor& x) {
 // All layers and the final norm, at the rows of the questions: (C + G + N, D).
 Tensor RunLayers(DecoderNet& net, const Batch& batch, const Questions& questions,
                  const ShownValues& shown, bool recompute) {
-  const PlanMaker plans(batch, questions);
+  const PlanMaker plans(batch, questions, net->config);
   const size_t count = net->layers->size();
   const auto middle = count > 2 ? plans.Make(false, false) : nullptr;
   auto x = Embed(net, batch, shown);  // (T + N, D)

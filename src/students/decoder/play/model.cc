@@ -172,7 +172,8 @@ const float* Model::Read(std::span<const Reading> readings, const std::stop_toke
     pass.segments.push_back({.cache = reading.cache,
                              .first = reading.first,
                              .rows = static_cast<int64_t>(reading.inputs.size()),
-                             .block = reading.block});
+                             .block = reading.block,
+                             .views = reading.views});
     rows += static_cast<int64_t>(reading.inputs.size());
   }
   x_.Reserve(rows * width);
@@ -200,6 +201,26 @@ void Model::Apply(const Linear& head, const float* hidden, int64_t rows, std::ve
   out.resize(static_cast<size_t>(rows * head.outputs()));
   packed_.Pack(team_, rows, head, hidden, head.inputs());
   head.Run(team_, packed_, {.to = out.data(), .row = head.outputs()});
+}
+
+std::vector<nn::RowView> ViewsFrom(const NetConfig& config, std::span<const Input> stream,
+                                   size_t first, std::span<const Input> more) {
+  std::vector<nn::RowView> views;
+  if (!config.separate_lines) return views;
+  LineView line;
+  size_t index = 0;
+  for (const auto& part : {stream, more}) {
+    for (const Input input : part) {
+      const bool token = input.row() < kVocabularySize;
+      const TokenView view =
+          line.Next(token ? static_cast<TokenId>(input.row()) : TokenId{kWlValue});
+      if (index++ < first) continue;
+      views.push_back({.turn = view.position,
+                       .hidden_begin = view.hidden_begin,
+                       .hidden_end = view.hidden_end});
+    }
+  }
+  return views;
 }
 
 std::vector<int> BoardWanted(const NetConfig& config) {

@@ -62,13 +62,18 @@ struct PlayedMove {
   std::span<const float> squares = {};  // Model::SquareStates of the board it was played on.
 };
 
+// Of the stream's inputs from `first` on; nothing without separate_lines.
+std::vector<nn::RowView> ViewsFrom(const NetConfig& config, std::span<const Input> stream,
+                                   size_t first, std::span<const Input> more = {});
+
 // Consecutive inputs of one stream.
 struct Reading {
   nn::KvCache* cache = nullptr;
   int first = 0;  // Position of the first.
   std::vector<Input> inputs = {};
-  bool block = false;            // Attention between them is bidirectional.
-  std::vector<int> wanted = {};  // Whose hidden states are returned, ascending from 0.
+  bool block = false;                   // Attention between them is bidirectional.
+  std::vector<int> wanted = {};         // Whose hidden states are returned, ascending from 0.
+  std::vector<nn::RowView> views = {};  // ViewsFrom of the stream.
 };
 
 class Model;

@@ -18,7 +18,9 @@ BoardPlace PlaceAfter(std::span<const Input> inputs) {
 }  // namespace
 
 PrefixLine::PrefixLine(Model& model, int capacity)
-    : board_wanted_(BoardWanted(model.config())), cache_(model.TakeCache(capacity)) {}
+    : config_(model.config()),
+      board_wanted_(BoardWanted(model.config())),
+      cache_(model.TakeCache(capacity)) {}
 
 void PrefixLine::Push(Input input) {
   inputs_.push_back(input);
@@ -43,12 +45,18 @@ void PrefixLine::Truncate(int size) {
 
 void PrefixLine::AddUnread(std::vector<Reading>& readings) {
   CHECK(read_ < size());
+  const auto begin = static_cast<size_t>(read_);
+  const std::vector<nn::RowView> views = ViewsFrom(config_, inputs_, begin);
   while (read_ < size()) {
     const int end = block_ends_[static_cast<size_t>(read_)];
     readings.push_back({.cache = cache_.get(),
                         .first = read_,
                         .inputs = {inputs_.begin() + read_, inputs_.begin() + end},
                         .block = true});
+    if (!views.empty()) {
+      const auto first = views.begin() + (read_ - static_cast<int>(begin));
+      readings.back().views.assign(first, first + (end - read_));
+    }
     read_ = end;
   }
   const auto last = static_cast<int>(readings.back().inputs.size()) - 1;

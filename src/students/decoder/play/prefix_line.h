@@ -38,6 +38,7 @@ class PrefixLine {
   std::vector<Input> inputs_;
   std::vector<int> block_ends_;  // For each token: one past the last that it attends to.
   int read_ = 0;
+  const NetConfig& config_;
   std::vector<int> board_wanted_;
   CachePtr cache_;
 };

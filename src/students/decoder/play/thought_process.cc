@@ -74,6 +74,8 @@ Reading ThoughtProcess::CausalReading(std::span<const TokenId> drafted) {
     reading.inputs.push_back(Input::At(places.Next(token), token));
     reading.wanted.push_back(++last);
   }
+  reading.views = ViewsFrom(model_.config(), inputs_, static_cast<size_t>(causal_read_),
+                            std::span(reading.inputs).last(drafted.size()));
   causal_read_ = size();
   return reading;
 }
