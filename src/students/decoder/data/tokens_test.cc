@@ -107,5 +107,23 @@ TEST(TokensTest, RandomDamageIsFoundOrHarmless) {
   }
 }
 
+TEST(TokensTest, VariationsStandBehindTheRoot) {
+  LineView line;
+  const auto next = [&](TokenId token) {
+    const TokenView view = line.Next(token);
+    return std::array{view.position, view.hidden_begin, view.hidden_end};
+  };
+  for (int i = 0; i < kBoardTokens; ++i) EXPECT_EQ(next(kEmpty), (std::array{i, 0, 0}));
+  EXPECT_EQ(next(kStartThink), (std::array{68, 0, 0}));
+  EXPECT_EQ(next(5), (std::array{69, 69, 69}));         // A move, the first token of a variation.
+  EXPECT_EQ(next(kWlValue), (std::array{70, 69, 69}));  // Nothing is hidden yet.
+  EXPECT_EQ(next(kEndVar), (std::array{71, 0, 0}));
+  EXPECT_EQ(next(7), (std::array{69, 69, 72}));
+  EXPECT_EQ(next(kWlValue), (std::array{70, 69, 72}));
+  EXPECT_EQ(next(kEndVar), (std::array{71, 0, 0}));
+  EXPECT_EQ(next(kEndThink), (std::array{72, 0, 0}));
+  EXPECT_EQ(next(7), (std::array{73, 0, 0}));  // The final move.
+}
+
 }  // namespace
 }  // namespace kibitz::decoder
