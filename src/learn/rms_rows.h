@@ -8,15 +8,7 @@
 
 namespace kibitz::learn {
 
-// Sum of a[i] * b[i].
-inline float Dot(const float* a, const float* b, int64_t size) {
-  nn::Lanes sum{};
-  int64_t i = 0;
-  for (; i + nn::kLanes <= size; i += nn::kLanes) sum += nn::Load(a + i) * nn::Load(b + i);
-  float rest = 0;
-  for (; i < size; ++i) rest += a[i] * b[i];
-  return nn::Sum(sum) + rest;
-}
+using nn::Dot;
 
 // The norm's parameters.
 struct RmsScale {

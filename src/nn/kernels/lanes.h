@@ -58,6 +58,16 @@ inline float Sum(Lanes value) {
   return sum;
 }
 
+// Sum of a[i] * b[i].
+inline float Dot(const float* a, const float* b, int64_t size) {
+  Lanes sum{};
+  int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) sum += Load(a + i) * Load(b + i);
+  float rest = 0;
+  for (; i < size; ++i) rest += a[i] * b[i];
+  return Sum(sum) + rest;
+}
+
 // e^x to 2e-7 relative; 0 below -87, e^88 above 88.
 inline Lanes Exp(Lanes x) {
   const Lanes low = Spread(-87.0F);

@@ -230,15 +230,6 @@ std::vector<int> BoardWanted(const NetConfig& config) {
   return wanted;
 }
 
-static float Dot(const float* a, const float* b, int64_t width) {
-  nn::Lanes sum{};
-  int64_t i = 0;
-  for (; i + nn::kLanes <= width; i += nn::kLanes) sum += nn::Load(a + i) * nn::Load(b + i);
-  float rest = 0;
-  for (; i < width; ++i) rest += a[i] * b[i];
-  return nn::Sum(sum) + rest;
-}
-
 // Of each move token: weight . (hidden of one square + of the other).
 static std::vector<float> SquareLogits(std::span<const float> weight, const float* hidden,
                                        int64_t width) {
@@ -275,7 +266,7 @@ std::vector<float> Model::ThinkingSquares(const float* hidden) const {
 
 float Model::LineVote(const float* hidden) const {
   if (line_vote_.empty()) return 0;
-  return Dot(line_vote_.data(), hidden, config_.embed_dim) + line_vote_.back();
+  return nn::Dot(line_vote_.data(), hidden, config_.embed_dim) + line_vote_.back();
 }
 
 void Model::BoardPolicy(const float* hidden, int64_t boards, std::vector<float>& logits) {
@@ -321,8 +312,8 @@ std::vector<int> Model::WlBuckets(const float* hidden, std::span<const PlayedMov
     const float* left = move.squares.data() + squares.from.index() * width;
     const float* reached = move.squares.data() + squares.to.index() * width;
     for (int64_t i = 0; i < config_.value_hidden_size; ++i) {
-      *to++ += Dot(wl_from_.data() + i * width, left, width) +
-               Dot(wl_to_.data() + i * width, reached, width);
+      *to++ += nn::Dot(wl_from_.data() + i * width, left, width) +
+               nn::Dot(wl_to_.data() + i * width, reached, width);
     }
   }
   return Buckets(wl_head_, wl_centers_, middle);
