@@ -1,0 +1,80 @@
+#include "nn/kernels/amx.h"
+
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+#if defined(KIBITZ_HAS_AMX_INTRINSICS)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace kibitz::nn {
+
+#if defined(KIBITZ_HAS_AMX_INTRINSICS)
+
+namespace {
+
+bool ProcessorHasAmx() {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  constexpr unsigned kAmxBf16 = 1U << 22;
+  constexpr unsigned kAmxTile = 1U << 24;
+  constexpr unsigned kAvx512 = (1U << 16) | (1U << 17) | (1U << 30) | (1U << 31);  // F, DQ, BW, VL.
+  if ((edx & kAmxBf16) == 0 || (edx & kAmxTile) == 0 || (ebx & kAvx512) != kAvx512) return false;
+  constexpr unsigned kAvx512Bf16 = 1U << 5;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kAvx512Bf16) != 0;
+}
+
+// Linux gives the tiles' state only to processes that ask for it.
+bool SystemAllowsAmx() {
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+bool FindAmx() {
+  const char* wish = std::getenv("KIBITZ_AMX");
+  if (wish != nullptr && std::string_view(wish) == "off") return false;
+  return ProcessorHasAmx() && SystemAllowsAmx();
+}
+
+// As LDTILECFG reads it.
+struct TileConfig {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  std::array<uint8_t, 14> reserved{};
+  std::array<uint16_t, 16> row_bytes{64, 64, 64, 64, 64, 64, 64, 64};
+  std::array<uint8_t, 16> rows{16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileConfig) == 64);
+
+KIBITZ_AMX void LoadTileConfig(const TileConfig& config) { _tile_loadconfig(&config); }
+KIBITZ_AMX void ReleaseTiles() { _tile_release(); }
+
+}  // namespace
+
+bool HasAmx() {
+  static const bool has = FindAmx();
+  return has;
+}
+
+AmxTiles::AmxTiles() {
+  static constexpr TileConfig kConfig;
+  LoadTileConfig(kConfig);
+}
+AmxTiles::~AmxTiles() { ReleaseTiles(); }
+
+#else
+
+bool HasAmx() { return false; }
+AmxTiles::AmxTiles() = default;
+AmxTiles::~AmxTiles() = default;
+
+#endif
+
+}  // namespace kibitz::nn
