@@ -42,7 +42,7 @@ DecoderNet Tiny() {
   for (const std::string& name : fields.Names()) {
     // Ours, not the reference's.
     if (name.starts_with("square_")) continue;
-    if (name.starts_with("board_") || name == "mean_values" || name == "line_votes" ||
+    if (name.starts_with("board_") || name == "mean_values" || name.ends_with("_votes") ||
         name == "separate_lines")
       continue;
     const io::Value& value = root.Get("config.model." + name);

@@ -27,6 +27,7 @@ const NetConfig kConfig = {.embed_dim = 48,
                            .square_values = true,
                            .separate_lines = true,
                            .line_votes = true,
+                           .value_votes = true,
                            .board_places = true,
                            .board_before = true};
 

@@ -15,7 +15,7 @@ struct EvalsOptions {
   PositionInput input;
   RecordOutput output;
   std::string sessions = "nodes=10000";
-  TeacherInput teacher = {.by_sessions = true};
+  TeacherInput teacher = {.by_sessions = true, .in_rows = true};
 };
 
 Fields FieldsOf(EvalsOptions& options) {

@@ -11,7 +11,7 @@ namespace {
 struct VariationsOptions {
   PositionInput input = {.sampling = {.per_game = 4}};
   RecordOutput output;
-  TeacherInput teacher = {.session = {.multipv = 5}};
+  TeacherInput teacher = {.session = {.multipv = 5}, .in_rows = true};
 };
 
 Fields FieldsOf(VariationsOptions& options) {

@@ -150,6 +150,12 @@ Fields FieldsOf(TeacherInput& input) {
     fields.Add("node_evals", input.node_evals,
                "nodes to search each node of a line with; 0: use the line's value", {.min = 0});
   }
+  if (input.in_rows) {
+    fields.Add("new_game_every", input.new_game_every,
+               "positions an engine searches before ucinewgame clears its memory; at some hundred "
+               "nodes 32 is 4 times as fast as 1, and a label depends on the positions before it",
+               {.min = 1, .max = 64});
+  }
   fields.Add("engine_timeout", input.engine_timeout,
              "restart an engine after this many seconds of silence", {.min = 0.01});
   fields.AddAll(oracles::FieldsOf(input.wdl_model));
@@ -177,6 +183,7 @@ std::unique_ptr<oracles::Teacher> OpenTeacher(const TeacherInput& input) {
   options.line_plies = input.line_plies;
   options.fraction_temperature = input.fraction_temperature;
   options.node_evals = input.node_evals;
+  options.new_game_every = input.new_game_every;
   options.silence_seconds = input.engine_timeout;
   options.wdl_model = input.wdl_model;
   return std::make_unique<oracles::EngineTeacher>(std::move(options));

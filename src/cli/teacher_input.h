@@ -31,10 +31,13 @@ struct TeacherInput {
   int line_plies = 10;
   double fraction_temperature = 50;
   int64_t node_evals = 0;
+  int new_game_every = 1;
   double engine_timeout = 30;
   oracles::WdlModel wdl_model = {};
   SearchInput search = {.net_required = false};  // A network replaces the engine.
   bool by_sessions = false;                      // Set by the command: --sessions has the limits.
+  bool in_rows =
+      false;  // Set by the command: positions come in an order that options alone decide.
 };
 
 Fields FieldsOf(TeacherInput& input);

@@ -28,16 +28,23 @@ void UciPool::GiveBack(std::unique_ptr<UciClient> engine) {
 }
 
 Answer UciPool::Ask(const GameSoFar& game, const Limits& limits) {
+  return AskInOrder({&game, 1}, limits).front();
+}
+
+std::vector<Answer> UciPool::AskInOrder(std::span<const GameSoFar> games, const Limits& limits) {
   std::unique_ptr<UciClient> engine = Take();
   for (int tries = 1;; ++tries) {
     try {
       if (engine == nullptr) engine = std::make_unique<UciClient>(spec_);
       if (options_.forget) engine->NewGame();
-      Answer answer = engine->Ask(game, limits);
-      const std::string fault = options_.fault_of ? options_.fault_of(answer) : "";
-      if (!fault.empty()) throw Error("engine {}: {}", engine->name(), fault);
+      std::vector<Answer> answers;
+      for (const GameSoFar& game : games) {
+        answers.push_back(engine->Ask(game, limits));
+        const std::string fault = options_.fault_of ? options_.fault_of(answers.back()) : "";
+        if (!fault.empty()) throw Error("engine {}: {}", engine->name(), fault);
+      }
       GiveBack(std::move(engine));
-      return answer;
+      return answers;
     } catch (const Error& error) {
       engine.reset();
       const bool last = tries == options_.tries || error.kind() != Error::Kind::kFailed;

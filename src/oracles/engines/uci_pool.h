@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ namespace kibitz::oracles {
 struct PoolOptions {
   int engines = 1;
   int tries = 3;  // Of one question, each with a new engine; then its Error is thrown.
-  // ucinewgame before each question, so that answers do not depend on the questions before.
+  // ucinewgame before each question or row of questions, so that answers do not depend on the
+  // questions before.
   bool forget = true;
   // Why an answer is unusable; "" when it is usable. An unusable answer counts as a failure.
   std::function<std::string(const Answer&)> fault_of = {};
@@ -32,6 +34,9 @@ class UciPool {
 
   // Waits for a free engine; engines start when they are first needed. Throws Error.
   Answer Ask(const GameSoFar& game, const Limits& limits);
+  // All by one engine, in order, with one ucinewgame before the first. When it fails, another one
+  // is asked all of them.
+  std::vector<Answer> AskInOrder(std::span<const GameSoFar> games, const Limits& limits);
 
   // Engines that have failed and were ended so far.
   int failures() const { return failures_; }

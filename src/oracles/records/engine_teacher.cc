@@ -76,14 +76,26 @@ EngineTeacher::EngineTeacher(EngineTeacherOptions options)
 
 std::vector<std::optional<Lesson>> EngineTeacher::Teach(std::span<const GameSoFar> games) {
   std::vector<std::optional<Lesson>> lessons(games.size());
-  threads_.ParallelFor(games.size(), [&](size_t i) { lessons[i] = TeachOne(games[i]); });
+  const auto row = static_cast<size_t>(options_.new_game_every);
+  threads_.ParallelFor((games.size() + row - 1) / row, [&](size_t i) {
+    std::vector<size_t> places;
+    std::vector<GameSoFar> questions;
+    for (size_t k = i * row; k < std::min(games.size(), (i + 1) * row); ++k) {
+      if (!chess::HasLegalMove(games[k].Current())) continue;
+      places.push_back(k);
+      questions.push_back(games[k]);
+    }
+    if (questions.empty()) return;
+    const std::vector<Answer> answers = pool_->AskInOrder(questions, options_.limits);
+    for (size_t k = 0; k < places.size(); ++k) {
+      lessons[places[k]] = LessonOf(questions[k], answers[k]);
+    }
+  });
   return lessons;
 }
 
-std::optional<Lesson> EngineTeacher::TeachOne(const GameSoFar& game) {
+Lesson EngineTeacher::LessonOf(const GameSoFar& game, const Answer& answer) {
   const Board root = game.Current();
-  if (!chess::HasLegalMove(root)) return std::nullopt;
-  const Answer answer = pool_->Ask(game, options_.limits);
   Lesson lesson;
   for (const AnswerLine& line : answer.candidates) {
     if (static_cast<int>(lesson.variations.size()) == options_.lines) break;
@@ -162,6 +174,7 @@ nlohmann::ordered_json EngineTeacher::OptionsJson() const {
   json["line_plies"] = options_.line_plies;
   json["fraction_temperature"] = options_.fraction_temperature;
   json["node_evals"] = options_.node_evals;
+  if (options_.new_game_every > 1) json["new_game_every"] = options_.new_game_every;
   if (tells_wdl_) {
     json["wdl"] = "UCI_ShowWDL";
   } else {

@@ -2,8 +2,10 @@
 //
 //   EngineTeacher teacher({.command = {"stockfish"}, .limits = {.nodes = 10000}, .lines = 3});
 //
-// Every search starts afresh (ucinewgame, one thread, a fixed hash), so a lesson by nodes or depth
-// is the same with any number of engines. Where its parts come from:
+// Searches start afresh (ucinewgame, one thread, a fixed hash), so a lesson by nodes or depth is
+// the same with any number of engines. Clearing an engine's memory takes longer than a search of
+// some hundred nodes; with `new_game_every` several positions in a row are searched between two.
+// Where a lesson's parts come from:
 //
 // | part         | from the engine                                                             |
 // |--------------|-----------------------------------------------------------------------------|
@@ -36,8 +38,11 @@ struct EngineTeacherOptions {
   int engines = 1;                                                // In parallel.
   int line_plies = 10;                                            // Max, the root move included.
   double fraction_temperature = 50;                               // Centipawns.
-  int64_t node_evals = 0;       // Nodes to search each position of a line with; 0: none.
-  int hash_megabytes = 4;       // Unless `options` set it.
+  int64_t node_evals = 0;  // Nodes to search each position of a line with; 0: none.
+  int hash_megabytes = 4;  // Unless `options` set it.
+  // Searches between two ucinewgame. With more than 1, a lesson also depends on the positions
+  // before it in its row of so many, counted from the first of a call of Teach.
+  int new_game_every = 1;
   double silence_seconds = 30;  // After which a silent engine counts as dead.
   WdlModel wdl_model = {};      // For engines without UCI_ShowWDL.
 };
@@ -52,7 +57,7 @@ class EngineTeacher : public Teacher {
   int failures() const override { return pool_->failures(); }
 
  private:
-  std::optional<Lesson> TeachOne(const GameSoFar& game);
+  Lesson LessonOf(const GameSoFar& game, const Answer& answer);
   Variation MakeVariation(const GameSoFar& game, const chess::Board& root, const AnswerLine& line);
   Wdl AskAbout(const GameSoFar& game);
   void WeighVariations(Lesson& lesson) const;

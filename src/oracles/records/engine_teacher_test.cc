@@ -102,6 +102,34 @@ TEST(EngineTeacherTest, MakesLessonsOfLines) {
   EXPECT_EQ(teacher.OptionsJson()["wdl"]["even_centipawns"], 100);
 }
 
+// The script counts its searches since ucinewgame and tells the count as the depth.
+TEST(EngineTeacherTest, ForgetsAfterSoManySearches) {
+  const testing::TempFolder folder;
+  const std::string path = folder.File("engine.sh");
+  WriteFileAtomically(path, R"(n=0; while read -r line; do case "$line" in
+uci) echo uciok;;
+isready) echo readyok;;
+ucinewgame) n=0;;
+go*) n=$((n + 1)); echo "info depth $n multipv 1 score cp 5 nodes 8 pv e2e4"; echo 'bestmove e2e4';;
+quit) exit 0;;
+esac; done)");
+  const auto depths = [&](int new_game_every, int engines) {
+    EngineTeacher teacher({.command = {"/bin/sh", path},
+                           .limits = {.nodes = 1},
+                           .engines = engines,
+                           .new_game_every = new_game_every});
+    std::vector<int> found;
+    for (const auto& lesson : teacher.Teach(std::vector<GameSoFar>(7))) {
+      found.push_back(lesson.value().depth);
+    }
+    return found;
+  };
+  for (int engines : {1, 3}) {
+    EXPECT_THAT(depths(1, engines), ::testing::ElementsAre(1, 1, 1, 1, 1, 1, 1));
+    EXPECT_THAT(depths(3, engines), ::testing::ElementsAre(1, 2, 3, 1, 2, 3, 1));
+  }
+}
+
 TEST(EngineTeacherTest, AnEngineThatJudgesNothingHasFailed) {
   const Script script("echo 'bestmove e2e4'");
   EngineTeacher teacher(script.Options());

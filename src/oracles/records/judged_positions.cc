@@ -11,8 +11,9 @@
 namespace kibitz::oracles {
 namespace {
 
-// Positions a batch: enough to keep engines busy, few enough for smooth progress.
-constexpr size_t kBatch = 64;
+// Positions a batch: enough to keep engines busy, few enough for smooth progress. Rows of positions
+// that an engine searches between two ucinewgame begin with a batch.
+constexpr size_t kBatch = 256;
 
 using Judge = std::function<std::vector<Json>(std::span<const GameSoFar>)>;
 

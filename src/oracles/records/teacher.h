@@ -50,8 +50,9 @@ class Teacher {
   virtual ~Teacher() = default;
 
   // One lesson for the last position of each game, in their order; nothing where there is no legal
-  // move. A lesson depends on its game alone, not on the batch or on threads. One call at a time;
-  // the teacher has threads of its own. Throws Error, also after Ctrl-C.
+  // move. A lesson depends on its game alone, not on the batch or on threads, unless the teacher's
+  // options say otherwise. One call at a time; the teacher has threads of its own. Throws Error,
+  // also after Ctrl-C.
   virtual std::vector<std::optional<Lesson>> Teach(std::span<const GameSoFar> games) = 0;
 
   // All options that lessons depend on; kept in the records' metadata.

@@ -5,6 +5,18 @@
 
 namespace kibitz::decoder {
 
+const std::vector<NetPart>& NetParts() {
+  static const std::vector<NetPart> parts = {
+      {&NetConfig::mean_values, {}},
+      {&NetConfig::square_values, {"wl_head.from.", "wl_head.to."}},
+      {&NetConfig::separate_lines, {}},
+      {&NetConfig::line_votes, {"line_vote."}},
+      {&NetConfig::value_votes, {"value_vote."}},
+      {&NetConfig::board_places, {"place_embedding."}},
+      {&NetConfig::board_before, {"before_embedding."}}};
+  return parts;
+}
+
 Fields FieldsOf(NetConfig& config) {
   Fields fields;
   fields.Add("embed_dim", config.embed_dim, "width of the network", {.min = 2, .max = 65536});
@@ -29,6 +41,8 @@ Fields FieldsOf(NetConfig& config) {
              "a variation sees the root and itself, not the variations before it");
   fields.Add("line_votes", config.line_votes,
              "the end of a variation adds to the final logit of its first move");
+  fields.Add("value_votes", config.value_votes,
+             "the values of a variation's first and last move add to that logit; needs line_votes");
   fields.Add(
       "board_places", config.board_places,
       "add an embedding of its place in the board to each token of one, and mark the last move");
@@ -42,6 +56,9 @@ void CheckConfig(const NetConfig& config) {
   if (config.square_values && !config.square_policy) {
     throw Error(
         "square_values is true without square_policy: expected both, or square_policy alone");
+  }
+  if (config.value_votes && !config.line_votes) {
+    throw Error("value_votes is true without line_votes: expected both, or line_votes alone");
   }
   if (config.embed_dim % (2 * config.num_heads) != 0) {
     throw Error(

@@ -1,10 +1,16 @@
 // The sizes of a decoder network, as the config files' `model` section names them.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "base/options.h"
 #include "students/decoder/data/vocabulary.h"
 
 namespace kibitz::decoder {
+
+// Votes are some units of a logit large, and wl at most 1: weights of this scale learn in time.
+inline constexpr float kValueVoteScale = 16;
 
 struct NetConfig {
   int embed_dim = 1024;  // A multiple of 2 * num_heads.
@@ -33,6 +39,11 @@ struct NetConfig {
   // added to the move's logit after the thought. line_vote.weight: (1, D); line_vote.bias: (1).
   bool line_votes = false;
 
+  // A variation's written values vote too: the wl of its first and of its last move, both for the
+  // side that moves at the root, times value_vote.weight, (1, 2), times kValueVoteScale. Needs
+  // line_votes.
+  bool value_votes = false;
+
   // A board's tokens have an embedding of their place in it added, so that a square knows where it
   // is; those before the two squares of the last move also one of the other square (PlaceRows).
   // place_embedding.weight: (196, D).
@@ -49,6 +60,14 @@ struct NetConfig {
 
   bool operator==(const NetConfig&) const = default;
 };
+
+// Parts that trained weights can be given later. Their tensors then start at 0, and the network
+// first computes what it did before; but for separate_lines and mean_values, which have no tensors.
+struct NetPart {
+  bool NetConfig::*flag;
+  std::vector<std::string_view> tensors;  // How their names begin.
+};
+const std::vector<NetPart>& NetParts();
 
 // All but the vocabulary sizes.
 Fields FieldsOf(NetConfig& config);

@@ -101,8 +101,10 @@ Fields FieldsOf(TrainOptions& options) {
   fields.AddAll(DataFields(options.data, options.phase), "data");
   fields.AddAll(FieldsOf(options.model), "model");
   fields.AddAll(learn::FieldsOf(options.training), "training");
-  fields.Add("training.pretrain_checkpoint", options.pretrain_checkpoint,
-             "weights to start from, .pt or .safetensors; they fix the model", {.metavar = "FILE"});
+  fields.Add(
+      "training.pretrain_checkpoint", options.pretrain_checkpoint,
+      "weights to start from, .pt or .safetensors; they fix the model, but parts can be added",
+      {.metavar = "FILE"});
   fields.Add("training.embedding_std", options.embedding_std,
              "standard deviation of a new network's token embedding", {.min = 1e-3, .max = 10});
   fields.AddAll(LossFields(options.loss, options.phase), "loss");
@@ -129,6 +131,9 @@ TrainOptions Completed(TrainOptions options) {
     of_weights.max_seq_len = was_given("max_seq_len")
                                  ? options.model.max_seq_len
                                  : std::max(of_weights.max_seq_len, options.data.max_seq_len);
+    for (const NetPart& part : NetParts()) {
+      of_weights.*part.flag = of_weights.*part.flag || options.model.*part.flag;
+    }
     options.model = learn::ModelOfWeights(options.model, of_weights, given, path);
   }
   CheckOptions(options);
@@ -172,7 +177,7 @@ uint64_t CountParameters(const NetConfig& c) {
   const uint64_t places =
       (c.board_places ? n(kPlaceRows) * d : 0) + (c.board_before ? n(kBeforeRows) * d : 0);
   const uint64_t squares = c.square_values ? 2 * d * n(c.value_hidden_size) : 0;
-  const uint64_t votes = c.line_votes ? d + 1 : 0;
+  const uint64_t votes = (c.line_votes ? d + 1 : 0) + (c.value_votes ? 2 : 0);
   return places + squares + votes + n(c.vocab_size) * d + n(c.num_layers) * layer + d + heads +
          values + fourier;
 }

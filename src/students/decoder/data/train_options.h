@@ -42,7 +42,8 @@ struct TrainOptions {
   NetConfig model;
   std::vector<std::string> given_model;  // Keys of [model] that a flag or a config file set.
   learn::LoopOptions training;
-  // Weights to start from; older ones are migrated. They fix the model, but for max_seq_len.
+  // Weights to start from; older ones are migrated. They fix the model, but for max_seq_len,
+  // and for parts that they lack (NetParts).
   std::string pretrain_checkpoint;
   double embedding_std = 1;  // Of new weights' embedding; 1 as in PyTorch.
   LossWeights loss;

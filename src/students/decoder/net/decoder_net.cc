@@ -117,6 +117,10 @@ DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
   if (config.line_votes) {
     line_vote = register_module("line_vote", torch::nn::Linear(width, 1));
   }
+  if (config.value_votes) {
+    value_vote = register_module("value_vote",
+                                 torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false)));
+  }
   const auto value_head = [&](const char* name, bool squares) {
     return register_module(name,
                            ValueHead(width, config.value_hidden_size, config.n_buckets, squares));
@@ -170,6 +174,10 @@ torch::Tensor DecoderNetImpl::forward(const torch::Tensor& ids, const torch::Ten
 void InitNet(DecoderNet& net, uint64_t seed) {
   learn::InitWeights(*net, seed);
   learn::FillNormal(net->fourier_encoder->frequencies, seed, "fourier_encoder.frequencies");
+  if (net->value_vote) {
+    const torch::NoGradGuard no_grad;
+    net->value_vote->weight.zero_();
+  }
 }
 
 torch::Tensor CausalBias(int64_t length) {

@@ -124,11 +124,13 @@ TEST(LossTest, PackedIsPlainWithRichTargets) {
       config.square_policy = mean_values;
       config.square_values = mean_values;
       config.line_votes = mean_values;
+      config.value_votes = mean_values && layers > 1;
       config.separate_lines = mean_values;
       config.board_places = mean_values;
       config.board_before = mean_values && layers > 1;
       DecoderNet net(config);
       InitNet(net, 1);
+      if (net->value_vote) torch::nn::init::constant_(net->value_vote->weight, 0.1);
       const Batch batch = RichBatch(6, static_cast<uint64_t>(layers) + 3);
       ASSERT_GT(batch.branches.size(), 0);
       ASSERT_GT(batch.shares.size(), 0);

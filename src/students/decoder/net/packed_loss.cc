@@ -108,8 +108,7 @@ Questions::Questions(const Batch& batch, const NetConfig& config) {
   }
   if (config.line_votes) {
     for (const auto* moves : {&final_moves, &early_ends}) {
-      prefix_positions.insert(prefix_positions.end(), moves->vote_positions.begin(),
-                              moves->vote_positions.end());
+      for (const LineVote& line : moves->votes) prefix_positions.push_back(line.end);
     }
   }
   if (config.square_values) {
@@ -540,9 +539,14 @@ LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions
   const auto rows = [&](const Tensor& list) { return prefix.index_select(0, list); };
   const auto score = [&](torch::nn::Linear& head, const Tensor& at, const MoveQuestions& asked) {
     auto logits = Affine(head, at);
-    if (net->config.line_votes && !asked.vote_rows.empty()) {
-      const auto ends = rows(questions.RowsOf(asked.vote_positions));
-      logits = AddVotes(logits, Affine(net->line_vote, ends), asked);
+    if (net->config.line_votes && !asked.votes.empty()) {
+      std::vector<int64_t> ends;
+      for (const LineVote& line : asked.votes) ends.push_back(questions.RowOf(line.end));
+      auto votes = Affine(net->line_vote, rows(Indices(ends)));  // (votes, 1)
+      if (net->value_vote) {
+        votes = votes + net->value_vote(ValuesOfVotes(net, batch, shown, asked));
+      }
+      logits = AddVotes(logits, votes, asked);
     }
     return ScoreMoves(
         squares ? AddSquareLogits(logits, head->weight, prefix, questions, asked) : logits, asked);

@@ -75,20 +75,31 @@ int64_t PaddedRow(const Batch& batch, int64_t position, int64_t padded_length) {
   return sequence * padded_length + position - batch.starts[static_cast<size_t>(sequence)];
 }
 
+// What the heads of moves read: the prefix pass, (B, S, D), and what its values showed.
+struct PrefixPass {
+  const Batch& batch;
+  const ShownValues& shown;
+  torch::Tensor hidden;
+};
+
 // The logits of moves whose hidden states are `at`, (N, D), with what the squares of their boards
 // say.
 torch::Tensor MoveLogits(const DecoderNet& net, torch::nn::Linear& head, const torch::Tensor& at,
-                         const torch::Tensor& prefix,  // (B, S, D)
-                         const Batch& batch, const MoveQuestions& questions) {
+                         const PrefixPass& pass, const MoveQuestions& questions) {
+  const Batch& batch = pass.batch;
+  const torch::Tensor& prefix = pass.hidden;
   auto logits = head(at);  // (N, M)
   const auto flat = prefix.flatten(0, 1);
-  if (net->config.line_votes && !questions.vote_rows.empty()) {
+  if (net->config.line_votes && !questions.votes.empty()) {
     std::vector<torch::Tensor> ends;
-    for (const int64_t position : questions.vote_positions) {
-      ends.push_back(flat[PaddedRow(batch, position, prefix.size(1))]);
+    for (const LineVote& line : questions.votes) {
+      ends.push_back(flat[PaddedRow(batch, line.end, prefix.size(1))]);
     }
     auto vote = net->line_vote;
-    logits = AddVotes(logits, vote(torch::stack(ends)), questions);
+    auto value_vote = net->value_vote;
+    auto votes = vote(torch::stack(ends));  // (votes, 1)
+    if (value_vote) votes = votes + value_vote(ValuesOfVotes(net, batch, pass.shown, questions));
+    logits = AddVotes(logits, votes, questions);
   }
   if (!net->config.square_policy) return logits;
   const auto tokens = SquareTokens();
@@ -110,17 +121,17 @@ torch::Tensor MoveLogits(const DecoderNet& net, torch::nn::Linear& head, const t
 }
 
 // The moves of a kind, by the head that predicts them.
-HeadTerms ScoreKind(const DecoderNet& net, torch::nn::Linear& head,
-                    const torch::Tensor& prefix,  // (B, S, D)
-                    const Batch& batch, MoveKind kind) {
-  const MoveQuestions questions = MovesOf(batch, kind);
+HeadTerms ScoreKind(const DecoderNet& net, torch::nn::Linear& head, const PrefixPass& pass,
+                    MoveKind kind) {
+  const torch::Tensor& prefix = pass.hidden;
+  const MoveQuestions questions = MovesOf(pass.batch, kind);
   std::vector<int64_t> rows;
   for (int64_t position : questions.positions) {
-    rows.push_back(PaddedRow(batch, position, prefix.size(1)));
+    rows.push_back(PaddedRow(pass.batch, position, prefix.size(1)));
   }
   const auto chosen = torch::tensor(rows, torch::kInt64).to(prefix.device());
   const auto at = prefix.flatten(0, 1).index_select(0, chosen);  // (N, D)
-  return ScoreMoves(MoveLogits(net, head, at, prefix, batch, questions), questions);
+  return ScoreMoves(MoveLogits(net, head, at, pass, questions), questions);
 }
 
 // The wl of moves whose hidden states are `at`, (N, D), with what the squares of their boards say.
@@ -203,18 +214,18 @@ torch::Tensor RunBranches(DecoderNet& net, const Batch& batch, const Inputs& in,
   return torch::cat(hidden);  // (N, D)
 }
 
-void ScoreBranches(DecoderNet& net, const Batch& batch, const torch::Tensor& hidden,
-                   const torch::Tensor& prefix, Terms& terms) {
+void ScoreBranches(DecoderNet& net, const torch::Tensor& hidden, const PrefixPass& pass,
+                   Terms& terms) {
+  const Batch& batch = pass.batch;
   const auto rows = [&](const std::vector<int64_t>& list) {
     return hidden.index_select(0, torch::tensor(list, torch::kInt64).to(hidden.device()));
   };
   if (const auto asked = BranchValuesOf(batch); !asked.branches.empty()) {
-    const auto logits = WlLogits(net, rows(asked.branches), prefix, batch, asked.squares);
+    const auto logits = WlLogits(net, rows(asked.branches), pass.hidden, batch, asked.squares);
     terms.branch_wl = ScoreValue(logits, asked.wl.to(hidden.device()), net->wl_bucket_centers);
   }
   if (const auto asked = EarlyEndsOf(batch); !asked.positions.empty()) {
-    const auto logits =
-        MoveLogits(net, net->policy_head, rows(asked.positions), prefix, batch, asked);
+    const auto logits = MoveLogits(net, net->policy_head, rows(asked.positions), pass, asked);
     terms.early_end = ScoreMoves(logits, asked);
   }
 }
@@ -234,24 +245,24 @@ LossAndMetrics PlainLoss(DecoderNet& net, const Batch& batch, const LossOptions&
                          int32_t padded_length) {
   const auto device = net->wl_bucket_centers.device();
   const Inputs in = ToTensors(batch, padded_length, device);
-  const ValueInputs values =
-      InputsOf(net, batch, in, Shown(net, batch, in, options.own_value_passes));
+  const ShownValues shown = Shown(net, batch, in, options.own_value_passes);
+  const ValueInputs values = InputsOf(net, batch, in, shown);
   const auto causal_bias = CausalBias(padded_length).to(device);              // (1, 1, S, S)
   const auto causal = net->forward(in.ids, causal_bias, values);              // (B, S, D)
   const auto prefix = net->forward(in.ids, PrefixBias(in.block_id), values);  // (B, S, D)
+  const PrefixPass pass = {batch, shown, prefix};
 
   Terms terms;
   terms.board = ScoreEverywhere(net->board_head(causal), in.board_targets, in.board_mask);
-  terms.final_move = ScoreKind(net, net->policy_head, prefix, batch, MoveKind::kFinal);
+  terms.final_move = ScoreKind(net, net->policy_head, pass, MoveKind::kFinal);
   if (options.phase == Phase::kFinetune) {
-    terms.thinking_move =
-        ScoreKind(net, net->thinking_policy_head, prefix, batch, MoveKind::kThinking);
-    terms.instinct = ScoreKind(net, net->policy_head, prefix, batch, MoveKind::kInstinct);
-    terms.piece_moves = ScoreKind(net, net->policy_head, prefix, batch, MoveKind::kPiece);
-    terms.threats = ScoreKind(net, net->thinking_policy_head, prefix, batch, MoveKind::kThreat);
+    terms.thinking_move = ScoreKind(net, net->thinking_policy_head, pass, MoveKind::kThinking);
+    terms.instinct = ScoreKind(net, net->policy_head, pass, MoveKind::kInstinct);
+    terms.piece_moves = ScoreKind(net, net->policy_head, pass, MoveKind::kPiece);
+    terms.threats = ScoreKind(net, net->thinking_policy_head, pass, MoveKind::kThreat);
   }
   if (!batch.branches.empty()) {
-    ScoreBranches(net, batch, RunBranches(net, batch, in, values), prefix, terms);
+    ScoreBranches(net, RunBranches(net, batch, in, values), pass, terms);
   }
   // The move predicts wl, one position before the wl token; the wl token predicts d.
   const auto scored = in.wl_positions & in.valid;   // (B, S)

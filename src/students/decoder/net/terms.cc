@@ -100,15 +100,21 @@ class QuestionMaker {
     const auto next = std::ranges::upper_bound(batch_.starts, position);
     const auto sequence = static_cast<size_t>(next - batch_.starts.begin() - 1);
     if (batch_.thinking[sequence] == 0) return;
-    int32_t first = kIgnore;  // The move that the variation began with.
+    const int64_t row = static_cast<int64_t>(moves_.size()) - 1;
+    LineVote line{.row = row};
     for (int64_t i = batch_.starts[sequence]; i <= position; ++i) {
       const int32_t token = batch_.ids[static_cast<size_t>(i)];
-      if (first == kIgnore && IsMove(static_cast<TokenId>(token))) first = token;
-      if (token != kEndVar || first == kIgnore) continue;
-      questions_.vote_positions.push_back(i);
-      questions_.vote_rows.push_back(static_cast<int64_t>(moves_.size()) - 1);
-      questions_.vote_moves.push_back(first);
-      first = kIgnore;
+      if (IsMove(static_cast<TokenId>(token))) {
+        if (line.moves++ == 0) {
+          line.move = token;
+          line.first_wl = i + 1;
+        }
+        line.last_wl = i + 1;
+      }
+      if (token != kEndVar || line.moves == 0) continue;
+      line.end = i;
+      questions_.votes.push_back(line);
+      line = {.row = row};
     }
   }
   MoveQuestions Finish() && {
@@ -162,8 +168,8 @@ MoveQuestions MovesOf(const Batch& batch, MoveKind kind) {
 torch::Tensor AddVotes(const torch::Tensor& logits, const torch::Tensor& votes,
                        const MoveQuestions& questions) {
   std::vector<int64_t> cells;  // Of the N * M.
-  for (size_t i = 0; i < questions.vote_rows.size(); ++i) {
-    cells.push_back(questions.vote_rows[i] * logits.size(1) + questions.vote_moves[i]);
+  for (const LineVote& line : questions.votes) {
+    cells.push_back(line.row * logits.size(1) + line.move);
   }
   return logits.flatten()
       .index_add(0, torch::tensor(cells, torch::kInt64).to(logits.device()), votes.flatten())
@@ -247,6 +253,27 @@ ShownValues TargetsAsShown(const Batch& batch) {
     shown.d.push_back(value.d);
   }
   return shown;
+}
+
+torch::Tensor ValuesOfVotes(const DecoderNet& net, const Batch& batch, const ShownValues& shown,
+                            const MoveQuestions& questions) {
+  const auto value_at = [&](int64_t position) {
+    const auto value = std::ranges::lower_bound(batch.values, position, {},
+                                                [](const ValueTarget& v) { return v.wl_position; });
+    CHECK(value != batch.values.end() && value->wl_position == position);
+    return shown.wl[static_cast<size_t>(value - batch.values.begin())];
+  };
+  std::vector<float> values;
+  std::vector<float> views;  // A value is for the side that moves after its move.
+  for (const LineVote& line : questions.votes) {
+    values.insert(values.end(), {value_at(line.first_wl), value_at(line.last_wl)});
+    views.insert(views.end(),
+                 {-kValueVoteScale, line.moves % 2 == 1 ? -kValueVoteScale : kValueVoteScale});
+  }
+  const auto& centres = net->wl_bucket_centers;
+  const auto written =
+      learn::NearestCentre(torch::tensor(values).to(centres.device()), centres);  // (2 votes)
+  return (written * torch::tensor(views).to(centres.device())).view({-1, 2});
 }
 
 torch::Tensor WrittenValue(const NetConfig& config, const torch::Tensor& logits,

@@ -20,17 +20,23 @@ struct HeadTerms {
 // Cross-entropy over a vocabulary. logits: (N, vocabulary); targets: (N).
 HeadTerms ScoreChoice(const torch::Tensor& logits, const torch::Tensor& targets);
 
+// A variation that votes for its first move. Positions are in the pack.
+struct LineVote {
+  int64_t end = 0;   // Of its end_var.
+  int64_t row = 0;   // The target that it votes on.
+  int64_t move = 0;  // Its first.
+  int64_t first_wl = 0;
+  int64_t last_wl = 0;
+  int moves = 0;
+};
+
 // The targets of one kind of move, in the order of the batch.
 struct MoveQuestions {
   std::vector<int64_t> positions;  // (N) In the pack; of EarlyEndsOf, among the branches.
   torch::Tensor moves;             // (N)
   // (N) Where the board begins whose squares its move reads (NetConfig::square_policy); -1: none.
   std::vector<int64_t> boards;
-  // The variations before a move after a thought: the one that ends at `vote_positions[i]` of the
-  // pack votes for `vote_moves[i]` in target `vote_rows[i]`.
-  std::vector<int64_t> vote_positions;
-  std::vector<int64_t> vote_rows;
-  std::vector<int64_t> vote_moves;
+  std::vector<LineVote> votes;  // Of the variations before a move after a thought.
   // Of soft targets: share `shares[i]` of target `share_rows[i]` is for `share_moves[i]`. Not there
   // when every target is one move.
   torch::Tensor share_rows;
@@ -38,7 +44,7 @@ struct MoveQuestions {
   torch::Tensor shares;
 };
 MoveQuestions MovesOf(const Batch& batch, MoveKind kind);
-// Adds the votes of the variations. logits: (N, M); votes: of `vote_positions`, in their order.
+// Adds the votes of the variations, in their order. logits: (N, M).
 torch::Tensor AddVotes(const torch::Tensor& logits, const torch::Tensor& votes,
                        const MoveQuestions& questions);
 // The squares of a move token as tokens of a board.
@@ -89,6 +95,9 @@ struct ShownValues {
   std::vector<float> d;
 };
 ShownValues TargetsAsShown(const Batch& batch);
+// What value_vote reads of each vote's variation, scaled: (votes, 2).
+torch::Tensor ValuesOfVotes(const DecoderNet& net, const Batch& batch, const ShownValues& shown,
+                            const MoveQuestions& questions);
 // The value that the network writes itself. logits: (N, K).
 torch::Tensor WrittenValue(const NetConfig& config, const torch::Tensor& logits,
                            const torch::Tensor& centres);  // (N)

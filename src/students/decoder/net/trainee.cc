@@ -37,6 +37,24 @@ void CloneThinkingHead(DecoderNet& net) {
   net->thinking_policy_head->bias.copy_(net->policy_head->bias);
 }
 
+// The file's weights, with zeros for the parts that it lacks and the network has.
+io::StateDict WithNewParts(DecoderNet& net, const WeightsFile& file) {
+  const torch::NoGradGuard no_grad;
+  std::vector<io::NamedTensor> tensors = file.weights.tensors();
+  const std::vector<io::NamedTensor> all = learn::WeightsOf(*net);
+  auto parameters = net->named_parameters();
+  for (const NetPart& part : NetParts()) {
+    if (file.config.*part.flag || !(net->config.*part.flag)) continue;
+    for (const io::NamedTensor& own : all) {
+      const auto begins = [&](std::string_view prefix) { return own.name.starts_with(prefix); };
+      if (!std::ranges::any_of(part.tensors, begins)) continue;
+      parameters[own.name].zero_();
+      tensors.push_back(own);
+    }
+  }
+  return {std::move(tensors), file.weights.place()};
+}
+
 }  // namespace
 
 DecoderTrainee::DecoderTrainee(const TrainOptions& options)
@@ -60,7 +78,7 @@ DecoderTrainee::DecoderTrainee(const TrainOptions& options)
   } else {
     const std::string& path = options.pretrain_checkpoint;
     const WeightsFile file = ReadWeightsFile(path, options.model.num_heads);
-    learn::LoadWeights(*net_, file.weights, path);
+    learn::LoadWeights(*net_, WithNewParts(net_, file), path);
     if (options.phase == Phase::kFinetune && file.pretrained) {
       CloneThinkingHead(net_);
       LogInfo("{}: pretrained; thinking_policy_head starts as a copy of policy_head", path);

@@ -64,6 +64,7 @@ Model::Model(const io::StateDict& weights, const NetConfig& config,
     line_vote_ = weights.Floats("line_vote.weight", {1, width});
     line_vote_.push_back(weights.Floats("line_vote.bias", {1}).front());
   }
+  if (config.value_votes) value_vote_ = weights.Floats("value_vote.weight", {1, 2});
   wl_head_ = value_head("wl_head");
   if (config.square_values) {
     const auto shape = {static_cast<int64_t>(config.value_hidden_size), width};
@@ -264,9 +265,11 @@ std::vector<float> Model::ThinkingSquares(const float* hidden) const {
   return SquareLogits(thinking_policy_weight_, hidden, config_.embed_dim);
 }
 
-float Model::LineVote(const float* hidden) const {
+float Model::LineVote(const float* hidden, float first_wl, float last_wl) const {
   if (line_vote_.empty()) return 0;
-  return nn::Dot(line_vote_.data(), hidden, config_.embed_dim) + line_vote_.back();
+  const float vote = nn::Dot(line_vote_.data(), hidden, config_.embed_dim) + line_vote_.back();
+  if (value_vote_.empty()) return vote;
+  return vote + kValueVoteScale * (value_vote_[0] * first_wl + value_vote_[1] * last_wl);
 }
 
 void Model::BoardPolicy(const float* hidden, int64_t boards, std::vector<float>& logits) {
@@ -430,6 +433,7 @@ io::StateDict RandomWeights(const NetConfig& config, uint64_t seed) {
   drawing.AddLinear("policy_head", config.move_vocab_size, width, true);
   drawing.AddLinear("thinking_policy_head", config.move_vocab_size, width, true);
   if (config.line_votes) drawing.AddLinear("line_vote", 1, width, true);
+  if (config.value_votes) drawing.AddLinear("value_vote", 1, 2, false);
   for (const std::string head : {"wl_head", "d_head"}) {
     drawing.AddLinear(head + ".mlp.0", config.value_hidden_size, width, true);
     drawing.AddLinear(head + ".mlp.2", buckets, config.value_hidden_size, true);

@@ -110,8 +110,9 @@ class Model {
   std::vector<float> ThinkingSquares(const float* hidden) const;
 
   // What a variation adds to the final logit of its first move, from the hidden state of its
-  // end_var; 0 without line_votes.
-  float LineVote(const float* hidden) const;
+  // end_var and the wl of its first and last move for the side to move at the root; 0 without
+  // line_votes.
+  float LineVote(const float* hidden, float first_wl, float last_wl) const;
 
   // Heads on `rows` hidden states, (rows, D) -> (rows, M or V).
   void PolicyLogits(const float* hidden, int64_t rows, std::vector<float>& logits);
@@ -153,7 +154,8 @@ class Model {
   // With square_policy: the heads' weights, (M, D).
   std::vector<float> policy_weight_;
   std::vector<float> thinking_policy_weight_;
-  std::vector<float> line_vote_;  // With line_votes: (D), then the bias.
+  std::vector<float> line_vote_;   // With line_votes: (D), then the bias.
+  std::vector<float> value_vote_;  // With value_votes: (2).
   ValueHead wl_head_;
   // With square_values: (hidden size, D) each.
   std::vector<float> wl_from_;

@@ -414,7 +414,9 @@ void ThoughtProcess::TakeAfterEndVar(const float* hidden) {
   std::vector<float> logits;
   model_.BoardLogits(hidden, 1, logits);
   const float* end = hidden + model_.config().embed_dim;  // Of end_var in the prefix stream.
-  votes_.push_back({thought_.variations.back().nodes.front().token, model_.LineVote(end)});
+  const std::vector<ThoughtNode>& line = thought_.variations.back().nodes;
+  const auto wl_of = [&](size_t ply) { return RootView(*line[ply].value, ply).wl; };
+  votes_.push_back({line.front().token, model_.LineVote(end, wl_of(0), wl_of(line.size() - 1))});
   const bool enough = options_.max_variations > 0 &&
                       thought_.variations.size() >= static_cast<size_t>(options_.max_variations);
   if (!enough && ChooseStructure(logits) != kEndThink) {
