@@ -19,12 +19,13 @@ void Switch(bool on) {
 
 }  // namespace
 
-Autocast::Autocast(torch::Device device, bool wanted) : on_(wanted && device.is_cuda()) {
-  if (on_) Switch(true);
+Autocast::Autocast(torch::Device device, bool wanted) : cuda_(wanted && device.is_cuda()) {
+  if (cuda_) Switch(true);
+  if (wanted && device.is_cpu() && CpuHasBfloat16()) cpu_.emplace(Precision::kBfloat16);
 }
 
 Autocast::~Autocast() {
-  if (on_) Switch(false);
+  if (cuda_) Switch(false);
 }
 
 }  // namespace kibitz::learn

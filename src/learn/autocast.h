@@ -1,8 +1,12 @@
-// Mixed precision on CUDA while it lives: matrix products in bfloat16, whose range needs no scaling
-// of the loss. Does nothing elsewhere.
+// Mixed precision while it lives: matrix products in bfloat16, whose range needs no scaling of the
+// loss. On CUDA, and on processors with AMX in the functions of products.h; does nothing elsewhere.
 #pragma once
 
 #include <torch/torch.h>
+
+#include <optional>
+
+#include "learn/precision.h"
 
 namespace kibitz::learn {
 
@@ -14,7 +18,8 @@ class Autocast {
   Autocast& operator=(const Autocast&) = delete;
 
  private:
-  bool on_;
+  bool cuda_;
+  std::optional<PrecisionScope> cpu_;
 };
 
 }  // namespace kibitz::learn

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "learn/precision.h"
 
 namespace kibitz::learn {
 
@@ -31,8 +32,10 @@ torch::Device DeviceOf(const std::string& name) {
 }
 
 void WarnIfNotUsed(const LoopOptions& options, torch::Device device) {
-  if (!options.use_amp || device.is_cuda()) return;
-  LogWarn("training.use_amp has no effect on the CPU: it trains in float32");
+  if (!options.use_amp || device.is_cuda() || CpuHasBfloat16()) return;
+  LogWarn(
+      "training.use_amp has no effect here: this processor has no AMX, so training runs in "
+      "float32");
 }
 
 }  // namespace kibitz::learn

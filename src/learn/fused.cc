@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "learn/parallel.h"
+#include "learn/precision.h"
 #include "learn/products.h"
 #include "learn/rms_rows.h"
 #include "nn/kernels/lanes.h"
@@ -115,10 +116,10 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
   }
 };
 
-std::vector<PackedMatrix> PackAll(at::TensorList weights, Layout layout) {
+std::vector<PackedMatrix> PackAll(at::TensorList weights, Layout layout, Precision precision) {
   std::vector<RightFactor> factors;
   for (const Tensor& weight : weights) factors.push_back({weight, layout});
-  return Pack(factors);
+  return Pack(factors, precision);
 }
 
 // One output (R, N) for each weight (N, D).
@@ -129,7 +130,7 @@ variable_list OutputsOf(const Tensor& x, at::TensorList weights) {
 }
 
 // Runs all products, then all sums, without a pause between them.
-void Compute(const std::vector<WholeProduct>& products, const RowSums& sums) {
+void Compute(const std::vector<WholeProduct>& products, const RowSums& sums = {}) {
   std::vector<std::pair<size_t, int64_t>> tasks;
   for (size_t i = 0; i < products.size(); ++i) {
     for (int64_t task = 0; task < products[i].tasks(); ++task) tasks.emplace_back(i, task);
@@ -142,15 +143,40 @@ void Compute(const std::vector<WholeProduct>& products, const RowSums& sums) {
   });
 }
 
+// The gradients of weights (N_i, D) from those of their outputs (R, N_i) and their common input.
+class GradientSums {
+ public:
+  GradientSums(at::ArrayRef<Tensor> gradients, at::ArrayRef<Tensor> weights, Precision precision) {
+    for (size_t i = 0; i < weights.size(); ++i) {
+      factors_.emplace_back(gradients[i], SumFactor::Side::kA, precision);
+      results_.push_back(torch::empty_like(weights[i]));  // (N, D)
+    }
+  }
+  void Keep(int64_t begin, int64_t end) const {
+    for (const SumFactor& factor : factors_) factor.Keep(begin, end);
+  }
+  const variable_list& Of(const SumFactor& inputs) const {
+    RowSums sums;
+    for (size_t i = 0; i < factors_.size(); ++i) sums.Add(results_[i], factors_[i], inputs);
+    sums.Compute();
+    return results_;
+  }
+
+ private:
+  std::vector<SumFactor> factors_;
+  variable_list results_;
+};
+
 struct ProjectFunction : torch::autograd::Function<ProjectFunction> {
   static variable_list forward(AutogradContext* ctx, const Tensor& x_in, at::TensorList weights) {
     const Tensor x = Plain(x_in);
+    const Precision precision = KeepPrecision(ctx);
     variable_list outputs = OutputsOf(x, weights);
     if (x.size(0) > 0) {
-      const auto packed = PackAll(weights, Layout::kTransposed);
+      const auto packed = PackAll(weights, Layout::kTransposed, precision);
       std::vector<WholeProduct> products;
       for (size_t i = 0; i < outputs.size(); ++i) products.push_back({x, &packed[i], outputs[i]});
-      Compute(products, {});
+      Compute(products);
     }
     variable_list saved = weights.vec();
     saved.push_back(x);
@@ -162,22 +188,22 @@ struct ProjectFunction : torch::autograd::Function<ProjectFunction> {
     const auto saved = ctx->get_saved_variables();
     const auto weights = at::ArrayRef<Tensor>(saved).slice(0, saved.size() - 1);
     const Tensor& x = saved.back();
-    variable_list results = {torch::empty_like(x)};  // (R, D)
-    RowSums sums;
-    for (size_t i = 0; i < weights.size(); ++i) {
-      gradients[i] = Plain(gradients[i]);                // (R, N)
-      results.push_back(torch::empty_like(weights[i]));  // (N, D)
-      sums.Add(results.back(), gradients[i], x);
-    }
+    const Precision precision = KeptPrecision(ctx);
+    variable_list results = {torch::empty_like(x)};                 // (R, D)
+    for (Tensor& gradient : gradients) gradient = Plain(gradient);  // (R, N) each.
+    const GradientSums sums(gradients, weights, precision);
+    const SumFactor inputs(x, SumFactor::Side::kB, precision);
     std::vector<PackedMatrix> packed;
-    if (x.size(0) > 0) packed = PackAll(weights, Layout::kAsIs);
+    if (x.size(0) > 0) packed = PackAll(weights, Layout::kAsIs, precision);
     ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
       for (size_t i = 0; i < weights.size(); ++i) {
         Multiply({Row(gradients[i], begin), gradients[i].size(1), end - begin}, packed[i],
                  {Row(results[0], begin), x.size(1), /*add=*/i > 0});
       }
+      inputs.Keep(begin, end);
+      sums.Keep(begin, end);
     });
-    sums.Compute();
+    for (const Tensor& sum : sums.Of(inputs)) results.push_back(sum);
     return results;
   }
 };
@@ -190,16 +216,17 @@ struct NormProjectFunction : torch::autograd::Function<NormProjectFunction> {
     const RmsScale norm = NormOf(scale, epsilon);
     auto factor = torch::empty({x.size(0)}, x.options());  // (R)
     auto* factors = factor.data_ptr<float>();
+    const Precision precision = KeepPrecision(ctx);
     variable_list outputs = OutputsOf(x, weights);
-    const auto packed = PackAll(weights, Layout::kTransposed);
+    const auto packed = PackAll(weights, Layout::kTransposed, precision);
     ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
       const Scratch normed(norm.width);
       for (int64_t row = begin; row < end; ++row) {
         factors[row] = NormRow(norm, Row(x, row), normed.Row(row - begin));
       }
+      const LeftBlock left({normed.Row(0), norm.width, end - begin}, norm.width, precision);
       for (size_t i = 0; i < outputs.size(); ++i) {
-        Multiply({normed.Row(0), norm.width, end - begin}, packed[i],
-                 {Row(outputs[i], begin), outputs[i].size(1)});
+        left.Multiply(packed[i], {Row(outputs[i], begin), outputs[i].size(1)});
       }
     });
     variable_list saved = {x, scale, factor};
@@ -215,13 +242,16 @@ struct NormProjectFunction : torch::autograd::Function<NormProjectFunction> {
     const RmsScale norm = NormOf(saved[1], 0);
     const auto* factors = saved[2].data_ptr<float>();
     const auto weights = at::ArrayRef<Tensor>(saved).slice(3);
-    const auto packed = PackAll(weights, Layout::kAsIs);
+    const Precision precision = KeptPrecision(ctx);
+    const auto packed = PackAll(weights, Layout::kAsIs, precision);
     for (Tensor& gradient : gradients) gradient = Plain(gradient);
-    auto dx = torch::empty_like(x);      // (R, D)
-    auto normed = torch::empty_like(x);  // (R, D)
+    auto dx = torch::empty_like(x);  // (R, D)
+    const SumFactor normed(x.size(0), x.size(1), SumFactor::Side::kB, precision);
+    const GradientSums sums(at::ArrayRef<Tensor>(gradients).slice(1), weights, precision);
     ScaleSums scale_sums(x.size(0), x.size(1));
     ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
       const Scratch dnormed(norm.width);
+      const SumBlock normed_block(normed, begin, end);
       for (size_t i = 0; i < weights.size(); ++i) {
         const Tensor& dy = gradients[i + 1];  // (R, N)
         Multiply({Row(dy, begin), dy.size(1), end - begin}, packed[i],
@@ -234,16 +264,13 @@ struct NormProjectFunction : torch::autograd::Function<NormProjectFunction> {
                                .onto = Row(gradients[0], row),
                                .dx = Row(dx, row),
                                .dscale = scale_sums.Of(begin)});
-        ScaleRow(norm, Row(x, row), factors[row], Row(normed, row));
+        ScaleRow(norm, Row(x, row), factors[row], normed_block.Row(row - begin));
       }
+      normed_block.Keep();
+      sums.Keep(begin, end);
     });
     variable_list results = {dx, scale_sums.Total()};
-    RowSums sums;
-    for (size_t i = 0; i < weights.size(); ++i) {
-      results.push_back(torch::empty_like(weights[i]));  // (N, D)
-      sums.Add(results.back(), gradients[i + 1], normed);
-    }
-    sums.Compute();
+    for (const Tensor& sum : sums.Of(normed)) results.push_back(sum);
     results.emplace_back();  // epsilon
     return results;
   }
@@ -255,8 +282,8 @@ struct AddProjectedFunction : torch::autograd::Function<AddProjectedFunction> {
     const Tensor onto = Plain(onto_in);
     const Tensor x = Plain(x_in);
     auto out = onto.clone();  // (R, N)
-    const auto packed = Pack({{weight, Layout::kTransposed}});
-    Compute({{x, packed.data(), out, /*add=*/true}}, {});
+    const auto packed = Pack({{weight, Layout::kTransposed}}, KeepPrecision(ctx));
+    Compute({{x, packed.data(), out, /*add=*/true}});
     ctx->save_for_backward({x, weight});
     return out;
   }
@@ -266,9 +293,18 @@ struct AddProjectedFunction : torch::autograd::Function<AddProjectedFunction> {
     const Tensor dy = Plain(gradients[0]);       // (R, N)
     auto dx = torch::empty_like(saved[0]);       // (R, D)
     auto dweight = torch::empty_like(saved[1]);  // (N, D)
-    const auto packed = Pack({{saved[1], Layout::kAsIs}});
+    const Precision precision = KeptPrecision(ctx);
+    const auto packed = Pack({{saved[1], Layout::kAsIs}}, precision);
+    const SumFactor a(dy, SumFactor::Side::kA, precision);
+    const SumFactor b(saved[0], SumFactor::Side::kB, precision);
+    if (precision == Precision::kBfloat16) {
+      ForEachBlock(dy.size(0), [&](int64_t begin, int64_t end) {
+        a.Keep(begin, end);
+        b.Keep(begin, end);
+      });
+    }
     RowSums sums;
-    sums.Add(dweight, dy, saved[0]);
+    sums.Add(dweight, a, b);
     Compute({{dy, packed.data(), dx}}, sums);
     return {dy, dx, dweight};
   }
@@ -326,16 +362,17 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     auto gate_out = Empty(x.size(0), hidden_width, x);     // (R, F)
     auto up_out = Empty(x.size(0), hidden_width, x);       // (R, F)
     auto y = torch::empty_like(x);                         // (R, D)
-    const auto packed = PackAll({gate, up, down}, Layout::kTransposed);
+    const Precision precision = KeepPrecision(ctx);
+    const auto packed = PackAll({gate, up, down}, Layout::kTransposed, precision);
     ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
       const Scratch normed(norm.width);
       const Scratch hidden(hidden_width);
       for (int64_t row = begin; row < end; ++row) {
         factor.data_ptr<float>()[row] = NormRow(norm, Row(x, row), normed.Row(row - begin));
       }
-      const LeftRows left = {normed.Row(0), norm.width, end - begin};
-      Multiply(left, packed[0], {Row(gate_out, begin), hidden_width});
-      Multiply(left, packed[1], {Row(up_out, begin), hidden_width});
+      const LeftBlock left({normed.Row(0), norm.width, end - begin}, norm.width, precision);
+      left.Multiply(packed[0], {Row(gate_out, begin), hidden_width});
+      left.Multiply(packed[1], {Row(up_out, begin), hidden_width});
       SwiGluRow(Row(gate_out, begin), Row(up_out, begin), (end - begin) * hidden_width,
                 hidden.Row(0));
       std::copy(Row(x, begin), Row(x, end), Row(y, begin));
@@ -349,31 +386,37 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const variable_list saved = ctx->get_saved_variables();
     const Tensor& x = saved[kX];
-    const Tensor dy = Plain(gradients[0]);                // (R, D)
-    auto dx = torch::empty_like(x);                       // (R, D)
-    auto normed = torch::empty_like(x);                   // (R, D)
-    auto hidden = torch::empty_like(saved[kGateOut]);     // (R, F)
-    auto dgate_out = torch::empty_like(saved[kGateOut]);  // (R, F)
-    auto dup_out = torch::empty_like(saved[kGateOut]);    // (R, F)
-    const int64_t hidden_width = hidden.size(1);
+    const Tensor dy = Plain(gradients[0]);  // (R, D)
+    auto dx = torch::empty_like(x);         // (R, D)
+    const int64_t hidden_width = saved[kGateOut].size(1);
     const RmsScale norm = NormOf(saved[kScale], 0);
+    const Precision precision = KeptPrecision(ctx);
+    using Side = SumFactor::Side;
+    const SumFactor normed(x.size(0), norm.width, Side::kB, precision);       // (R, D)
+    const SumFactor hidden(x.size(0), hidden_width, Side::kB, precision);     // (R, F)
+    const SumFactor dgate_out(x.size(0), hidden_width, Side::kA, precision);  // (R, F)
+    const SumFactor dup_out(x.size(0), hidden_width, Side::kA, precision);    // (R, F)
+    const SumFactor dy_sums(dy, Side::kA, precision);
     ScaleSums scale_sums(x.size(0), x.size(1));
-    const auto packed = PackAll({saved[kGate], saved[kUp], saved[kDown]}, Layout::kAsIs);
+    const auto packed = PackAll({saved[kGate], saved[kUp], saved[kDown]}, Layout::kAsIs, precision);
     ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
       const int64_t rows = end - begin;
       const Scratch dhidden(hidden_width);
       const Scratch dnormed(norm.width);
+      const SumBlock block_normed(normed, begin, end);
+      const SumBlock block_hidden(hidden, begin, end);
+      const SumBlock dgate(dgate_out, begin, end);
+      const SumBlock dup(dup_out, begin, end);
       Multiply({Row(dy, begin), norm.width, rows}, packed[2], {dhidden.Row(0), hidden_width});
       BackwardOf({.gate = Row(saved[kGateOut], begin),
                   .up = Row(saved[kUpOut], begin),
                   .dhidden = dhidden.Row(0),
-                  .dgate = Row(dgate_out, begin),
-                  .dup = Row(dup_out, begin),
-                  .hidden = Row(hidden, begin)},
+                  .dgate = dgate.data(),
+                  .dup = dup.data(),
+                  .hidden = block_hidden.data()},
                  rows * hidden_width);
-      Multiply({Row(dgate_out, begin), hidden_width, rows}, packed[0],
-               {dnormed.Row(0), norm.width});
-      Multiply({Row(dup_out, begin), hidden_width, rows}, packed[1],
+      Multiply({dgate.data(), hidden_width, rows}, packed[0], {dnormed.Row(0), norm.width});
+      Multiply({dup.data(), hidden_width, rows}, packed[1],
                {dnormed.Row(0), norm.width, /*add=*/true});
       for (int64_t row = begin; row < end; ++row) {
         const float factor = saved[kFactor].data_ptr<float>()[row];
@@ -383,8 +426,10 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
                                .onto = Row(dy, row),
                                .dx = Row(dx, row),
                                .dscale = scale_sums.Of(begin)});
-        ScaleRow(norm, Row(x, row), factor, Row(normed, row));
+        ScaleRow(norm, Row(x, row), factor, block_normed.Row(row - begin));
       }
+      for (const SumBlock* block : {&block_normed, &block_hidden, &dgate, &dup}) block->Keep();
+      dy_sums.Keep(begin, end);
     });
     auto dgate = torch::empty_like(saved[kGate]);  // (F, D)
     auto dup = torch::empty_like(saved[kUp]);      // (F, D)
@@ -392,7 +437,7 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     RowSums sums;
     sums.Add(dgate, dgate_out, normed);
     sums.Add(dup, dup_out, normed);
-    sums.Add(ddown, dy, hidden);
+    sums.Add(ddown, dy_sums, hidden);
     sums.Compute();
     return {dx, scale_sums.Total(), dgate, dup, ddown, Tensor()};
   }

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "learn/packed_attention.h"
+#include "learn/precision.h"
 #include "learn/runtime.h"
 #include "learn/transformer.h"
 #include "nn/kernels/lanes.h"
@@ -32,9 +33,28 @@ std::vector<Tensor> Evaluate(const Computation& compute, const std::vector<Tenso
   return results;
 }
 
+// Mixed precision: near the plain form, and the same with any number of threads.
+void ExpectNearInBfloat16(const Computation& fast, const std::vector<Tensor>& inputs,
+                          const std::vector<Tensor>& expected) {
+  const Computation rounded = [&](const std::vector<Tensor>& in) {
+    const PrecisionScope scope(Precision::kBfloat16);  // Not around backward.
+    return fast(in);
+  };
+  SetThreads(1);
+  const auto one = Evaluate(rounded, inputs);
+  SetThreads(2);
+  const auto two = Evaluate(rounded, inputs);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double size = expected[i].norm().item<double>();
+    EXPECT_LT((one[i] - expected[i]).norm().item<double>(), 1e-2 * size) << i;
+    EXPECT_TRUE(torch::equal(one[i], two[i])) << i;
+  }
+}
+
 void ExpectSame(const Computation& fast, const Computation& plain,
                 const std::vector<Tensor>& inputs) {
   const auto expected = Evaluate(plain, inputs);
+  ExpectNearInBfloat16(fast, inputs, expected);
   SetThreads(1);
   const auto one = Evaluate(fast, inputs);
   SetThreads(2);

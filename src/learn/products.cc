@@ -33,6 +33,16 @@ constexpr int64_t kSumDepth = 128;
 constexpr int64_t kSumRows = 96;
 constexpr int64_t kSumColumns = 4 * kTileColumns;
 
+// In bfloat16: the piece of the output that one task computes, and tiles of depth whose factors
+// stay in the second cache.
+constexpr int64_t kTileSumRows = 64;
+constexpr int64_t kTileSumColumns = 128;
+constexpr int64_t kTileSumDepth = 16;
+
+// Columns of a right factor in bfloat16 that are packed together.
+constexpr int64_t kTilePanel = 2 * nn::kAmxRows;
+static_assert(kBlockRows % nn::kAmxDepth == 0);
+
 // Rows that are a multiple of 4096 bytes apart push each other out of the first cache.
 bool Clash(int64_t row) { return row % 1024 == 0; }
 
@@ -127,21 +137,42 @@ Tensor View(const float* data, int64_t rows, int64_t columns, int64_t row) {
 
 }  // namespace
 
-PackedMatrix::PackedMatrix(const RightFactor& from)
+PackedMatrix::PackedMatrix(const RightFactor& from, Precision precision)
     : from_{from.matrix.contiguous(), from.layout},
       depth_(from.matrix.size(from.layout == Layout::kAsIs ? 0 : 1)),
-      columns_(from.matrix.size(from.layout == Layout::kAsIs ? 1 : 0)) {
+      columns_(from.matrix.size(from.layout == Layout::kAsIs ? 1 : 0)),
+      precision_(precision) {
   CHECK(from_.matrix.device().is_cpu() && from_.matrix.scalar_type() == torch::kFloat32);
-  if (kOwnTiles) panels_ = torch::empty({panels(), depth_, kTileColumns});
+  if (precision_ == Precision::kBfloat16) {
+    tiles_ = nn::Bf16Factor(columns_, depth_);
+  } else if (kOwnTiles) {
+    panels_ = torch::empty({panels(), depth_, kTileColumns});
+  }
 }
 
-int64_t PackedMatrix::panels() const { return RoundUp(columns_, kTileColumns) / kTileColumns; }
+int64_t PackedMatrix::panels() const {
+  const int64_t width = precision_ == Precision::kBfloat16 ? kTilePanel : kTileColumns;
+  return RoundUp(columns_, width) / width;
+}
 
 const float* PackedMatrix::panel(int64_t index) const {
   return panels_.data_ptr<float>() + index * depth_ * kTileColumns;
 }
 
+void PackedMatrix::FillTiles(int64_t index) {
+  const float* from = from_.matrix.data_ptr<float>();
+  const int64_t first = index * kTilePanel;
+  const int64_t count = std::min(kTilePanel, columns_ - first);
+  const nn::Bf16Tiles to = tiles_.all().At(first / nn::kAmxRows, 0);
+  if (from_.layout == Layout::kAsIs) {
+    nn::PackByDepth({from + first, columns_, depth_, count}, nn::Bf16Side::kRight, to);
+  } else {
+    nn::PackByLines({from + first * depth_, depth_, count, depth_}, nn::Bf16Side::kRight, to);
+  }
+}
+
 void PackedMatrix::FillPanel(int64_t index) {
+  if (precision_ == Precision::kBfloat16) return FillTiles(index);
   const float* from = from_.matrix.data_ptr<float>();
   float* to = panels_.data_ptr<float>() + index * depth_ * kTileColumns;
   const int64_t first = index * kTileColumns;
@@ -163,16 +194,16 @@ void PackedMatrix::FillPanel(int64_t index) {
   }
 }
 
-std::vector<PackedMatrix> Pack(const std::vector<RightFactor>& factors) {
+std::vector<PackedMatrix> Pack(const std::vector<RightFactor>& factors, Precision precision) {
   std::vector<PackedMatrix> matrices;
   std::vector<std::pair<size_t, int64_t>> panels;
   for (const RightFactor& factor : factors) {
-    matrices.emplace_back(factor);
+    matrices.emplace_back(factor, precision);
     for (int64_t p = 0; p < matrices.back().panels(); ++p) {
       panels.emplace_back(matrices.size() - 1, p);
     }
   }
-  if (!kOwnTiles) return matrices;
+  if (!kOwnTiles && precision == Precision::kFloat32) return matrices;
   ForEachTask(static_cast<int64_t>(panels.size()), [&](int64_t task) {
     const auto [matrix, panel] = panels[static_cast<size_t>(task)];
     matrices[matrix].FillPanel(panel);
@@ -182,6 +213,9 @@ std::vector<PackedMatrix> Pack(const std::vector<RightFactor>& factors) {
 
 void Multiply(const LeftRows& left, const PackedMatrix& right, const ProductOut& out) {
   CHECK(left.rows <= kBlockRows);
+  if (right.precision() == Precision::kBfloat16) {
+    return LeftBlock(left, right.depth(), right.precision()).Multiply(right, out);
+  }
   if (!kOwnTiles) {
     const bool as_is = right.from().layout == Layout::kAsIs;
     const Tensor matrix = as_is ? right.from().matrix : right.from().matrix.t();
@@ -195,8 +229,27 @@ void Multiply(const LeftRows& left, const PackedMatrix& right, const ProductOut&
   }
 }
 
+LeftBlock::LeftBlock(const LeftRows& rows, int64_t depth, Precision precision) : rows_(rows) {
+  if (precision == Precision::kFloat32) return;
+  tiles_ = nn::Bf16Factor(rows.rows, depth);
+  nn::PackByLines({rows.data, rows.row, rows.rows, depth}, nn::Bf16Side::kLeft, tiles_.all());
+}
+
+void LeftBlock::Multiply(const PackedMatrix& right, const ProductOut& out) const {
+  if (right.precision() == Precision::kFloat32) return learn::Multiply(rows_, right, out);
+  nn::MultiplyBf16({.left = tiles_.all(),
+                    .right = right.tiles(),
+                    .depth_tiles = tiles_.depth_tiles(),
+                    .rows = rows_.rows,
+                    .columns = right.columns(),
+                    .out = out.data,
+                    .out_row = out.row,
+                    .add = out.add});
+}
+
 int64_t WholeProduct::tasks() const {
-  const int64_t groups = kOwnTiles ? (right->panels() + kPanelsAtOnce - 1) / kPanelsAtOnce : 1;
+  const bool grouped = kOwnTiles && right->precision() == Precision::kFloat32;
+  const int64_t groups = grouped ? (right->panels() + kPanelsAtOnce - 1) / kPanelsAtOnce : 1;
   return groups * ((x.size(0) + kBlockRows - 1) / kBlockRows);
 }
 
@@ -208,8 +261,82 @@ void WholeProduct::Run(int64_t task) const {
   const LeftRows left = {x.data_ptr<float>() + row * x.size(1), x.size(1),
                          std::min(kBlockRows, x.size(0) - row)};
   const ProductOut to = {out.data_ptr<float>() + row * out.size(1), out.size(1), add};
-  if (!kOwnTiles) return Multiply(left, *right, to);
+  if (!kOwnTiles || right->precision() == Precision::kBfloat16) return Multiply(left, *right, to);
   MultiplyTiles(left, *right, {panel, std::min(right->panels(), panel + kPanelsAtOnce)}, to);
+}
+
+SumFactor::SumFactor(const Tensor& rows, Side side, Precision precision)
+    : side_(side), precision_(precision), rows_(rows.size(0)), width_(rows.size(1)), floats_(rows) {
+  CHECK(rows.is_contiguous());
+  if (precision == Precision::kBfloat16) tiles_ = nn::Bf16Factor(width_, rows_);
+}
+
+SumFactor::SumFactor(int64_t rows, int64_t width, Side side, Precision precision)
+    : side_(side), precision_(precision), rows_(rows), width_(width) {
+  if (precision == Precision::kBfloat16) {
+    tiles_ = nn::Bf16Factor(width_, rows_);
+  } else {
+    floats_ = torch::empty({rows, width});
+  }
+}
+
+void SumFactor::Keep(const LeftRows& block, int64_t begin) const {
+  if (precision_ == Precision::kFloat32) return;
+  nn::PackByDepth({block.data, block.row, block.rows, width_},
+                  side_ == Side::kA ? nn::Bf16Side::kLeft : nn::Bf16Side::kRight,
+                  tiles_.all().At(0, begin / nn::kAmxDepth));
+}
+
+void SumFactor::Keep(int64_t begin, int64_t end) const {
+  if (precision_ == Precision::kFloat32) return;
+  Keep({floats_.data_ptr<float>() + begin * width_, width_, end - begin}, begin);
+}
+
+SumBlock::SumBlock(const SumFactor& factor, int64_t begin, int64_t end)
+    : factor_(factor), begin_(begin), rows_(end - begin) {
+  if (factor.precision() == Precision::kBfloat16) {
+    const auto size = static_cast<size_t>(rows_ * factor.width());
+    own_ = std::make_unique_for_overwrite<float[]>(size);
+    data_ = own_.get();
+  } else {
+    data_ = factor.floats().data_ptr<float>() + begin * factor.width();
+  }
+}
+
+void RowSums::Add(const Tensor& out, const SumFactor& a, const SumFactor& b) {
+  if (a.precision() == Precision::kFloat32) return Add(out, a.floats(), b.floats());
+  CHECK(out.is_contiguous());
+  for (int64_t row = 0; row < out.size(0); row += kTileSumRows) {
+    for (int64_t column = 0; column < out.size(1); column += kTileSumColumns) {
+      Task task{.out = out,
+                .a = {},
+                .b = {},
+                .row = row,
+                .rows = std::min(kTileSumRows, out.size(0) - row),
+                .column = column,
+                .columns = std::min(kTileSumColumns, out.size(1) - column),
+                .a_tiles = &a,
+                .b_tiles = &b};
+      tasks_.push_back(std::move(task));
+    }
+  }
+}
+
+void RowSums::MultiplyTiles(const Task& task) {
+  const nn::Bf16Tiles a = task.a_tiles->tiles().At(task.row / nn::kAmxRows, 0);
+  const nn::Bf16Tiles b = task.b_tiles->tiles().At(task.column / nn::kAmxRows, 0);
+  float* out = task.out.data_ptr<float>() + task.row * task.out.size(1) + task.column;
+  // At least once: no rows sum to 0.
+  for (int64_t k = 0; k == 0 || k < a.depth_tiles; k += kTileSumDepth) {
+    nn::MultiplyBf16({.left = a.At(0, k),
+                      .right = b.At(0, k),
+                      .depth_tiles = std::min(kTileSumDepth, a.depth_tiles - k),
+                      .rows = task.rows,
+                      .columns = task.columns,
+                      .out = out,
+                      .out_row = task.out.size(1),
+                      .add = k > 0});
+  }
 }
 
 void RowSums::Add(const Tensor& out, const Tensor& a, const Tensor& b) {
@@ -219,14 +346,21 @@ void RowSums::Add(const Tensor& out, const Tensor& a, const Tensor& b) {
   const int64_t rows = std::max(kRows, RoundUp((out.size(0) + row_pieces - 1) / row_pieces, kRows));
   for (int64_t row = 0; row < out.size(0); row += rows) {
     for (int64_t column = 0; column < out.size(1); column += kSumColumns) {
-      tasks_.push_back({out, a, b, row, std::min(rows, out.size(0) - row), column,
-                        std::min(kSumColumns, out.size(1) - column)});
+      Task task{.out = out,
+                .a = a,
+                .b = b,
+                .row = row,
+                .rows = std::min(rows, out.size(0) - row),
+                .column = column,
+                .columns = std::min(kSumColumns, out.size(1) - column)};
+      tasks_.push_back(std::move(task));
     }
   }
 }
 
 void RowSums::Run(int64_t task) const {
   const Task& piece = tasks_[static_cast<size_t>(task)];
+  if (piece.a_tiles != nullptr) return MultiplyTiles(piece);
   if (kOwnTiles) return MultiplyTask(piece);
   auto out = piece.out.narrow(0, piece.row, piece.rows).narrow(1, piece.column, piece.columns);
   out.copy_(piece.a.narrow(1, piece.row, piece.rows)

@@ -7,15 +7,20 @@
 //     Multiply({x + begin * k, k, end - begin}, packed[0], {y + begin * n, n});    // y = x w^T
 //   });
 //
-// Results do not depend on the number of threads. Programs for processors without AVX multiply
-// with torch's matrix library, which knows better instructions than they were compiled for.
+// Factors are float32, or rounded to bfloat16 for the tiles of AMX (nn/kernels/bf16_gemm.h); sums
+// are float32. Results do not depend on the number of threads. Programs for processors without AVX
+// multiply with torch's matrix library, which knows better instructions than they were compiled
+// for.
 #pragma once
 
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "learn/precision.h"
+#include "nn/kernels/bf16_gemm.h"
 #include "nn/kernels/lanes.h"
 
 namespace kibitz::learn {
@@ -35,13 +40,16 @@ struct RightFactor {
 // The right factor of products, (K, N), as panels of neighbouring columns.
 class PackedMatrix {
  public:
-  explicit PackedMatrix(const RightFactor& from);
+  PackedMatrix(const RightFactor& from, Precision precision);
 
+  Precision precision() const { return precision_; }
   int64_t depth() const { return depth_; }
   int64_t columns() const { return columns_; }
   int64_t panels() const;
-  // (K, nn::kTileColumns), padded with 0.
+  // (K, nn::kTileColumns), padded with 0; of float32.
   const float* panel(int64_t index) const;
+  // Of bfloat16.
+  nn::Bf16Tiles tiles() const { return tiles_.all(); }
   // For Pack().
   void FillPanel(int64_t index);
   // As it came; for products of torch's library.
@@ -51,9 +59,14 @@ class PackedMatrix {
   RightFactor from_;
   int64_t depth_;
   int64_t columns_;
+  Precision precision_;
   torch::Tensor panels_;  // (panels, K, nn::kTileColumns)
+  nn::Bf16Factor tiles_;
+
+  void FillTiles(int64_t index);
 };
-std::vector<PackedMatrix> Pack(const std::vector<RightFactor>& factors);
+std::vector<PackedMatrix> Pack(const std::vector<RightFactor>& factors,
+                               Precision precision = Precision::kFloat32);
 
 // Rows of a left factor, (rows, K); `row`: distance between rows.
 struct LeftRows {
@@ -69,6 +82,17 @@ struct ProductOut {
 // out = left * right, by the thread that calls; at most kBlockRows rows.
 void Multiply(const LeftRows& left, const PackedMatrix& right, const ProductOut& out);
 
+// A block of rows for several products in one precision: rounds them once.
+class LeftBlock {
+ public:
+  LeftBlock(const LeftRows& rows, int64_t depth, Precision precision);
+  void Multiply(const PackedMatrix& right, const ProductOut& out) const;
+
+ private:
+  LeftRows rows_;
+  nn::Bf16Factor tiles_;
+};
+
 // A product of any number of rows, cut into tasks for ForEachTask. x: (R, K); out: (R, N).
 struct WholeProduct {
   torch::Tensor x;
@@ -80,11 +104,55 @@ struct WholeProduct {
   void Run(int64_t task) const;
 };
 
+// A factor of RowSums, (R, N): floats, or tiles of bfloat16 that blocks of rows are rounded into.
+class SumFactor {
+ public:
+  enum class Side { kA, kB };
+  // Of rows that are in memory; Keep() each block of them.
+  SumFactor(const torch::Tensor& rows, Side side, Precision precision);
+  // Of rows that a SumBlock writes.
+  SumFactor(int64_t rows, int64_t width, Side side, Precision precision);
+
+  Precision precision() const { return precision_; }
+  int64_t rows() const { return rows_; }
+  int64_t width() const { return width_; }
+  const torch::Tensor& floats() const { return floats_; }
+  nn::Bf16Tiles tiles() const { return tiles_.all(); }
+  // Rounds the rows of a block, which begins at a multiple of kBlockRows. Nothing in float32.
+  void Keep(const LeftRows& block, int64_t begin) const;
+  void Keep(int64_t begin, int64_t end) const;
+
+ private:
+  Side side_;
+  Precision precision_;
+  int64_t rows_;
+  int64_t width_;
+  torch::Tensor floats_;
+  nn::Bf16Factor tiles_;
+};
+
+// Rows of a factor on their way: written to data(), then kept.
+class SumBlock {
+ public:
+  SumBlock(const SumFactor& factor, int64_t begin, int64_t end);
+  float* data() const { return data_; }  // (end - begin, N)
+  float* Row(int64_t row) const { return data_ + row * factor_.width(); }
+  void Keep() const { factor_.Keep({data_, factor_.width(), rows_}, begin_); }
+
+ private:
+  const SumFactor& factor_;
+  int64_t begin_;
+  int64_t rows_;
+  std::unique_ptr<float[]> own_;
+  float* data_;
+};
+
 // Products that sum over all rows, for the gradients of weights, cut into tasks for ForEachTask.
 class RowSums {
  public:
-  // out (N, D) = a^T b; a: (R, N), b: (R, D).
+  // out (N, D) = a^T b; a: (R, N), b: (R, D). The factors outlive the sums.
   void Add(const torch::Tensor& out, const torch::Tensor& a, const torch::Tensor& b);
+  void Add(const torch::Tensor& out, const SumFactor& a, const SumFactor& b);
   int64_t tasks() const { return static_cast<int64_t>(tasks_.size()); }
   void Run(int64_t task) const;
   // All tasks.
@@ -99,8 +167,12 @@ class RowSums {
     int64_t rows = 0;
     int64_t column = 0;
     int64_t columns = 0;
+    // In bfloat16, instead of a and b.
+    const SumFactor* a_tiles = nullptr;
+    const SumFactor* b_tiles = nullptr;
   };
   static void MultiplyTask(const Task& task);
+  static void MultiplyTiles(const Task& task);
 
   std::vector<Task> tasks_;
 };

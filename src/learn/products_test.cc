@@ -58,12 +58,61 @@ TEST(ProductsTest, RowSums) {
   }
 }
 
+Tensor Rounded(const Tensor& x) { return x.to(torch::kBFloat16).to(torch::kFloat32); }
+
+// Without AMX in plain C++.
+TEST(ProductsTest, MultiplyInBfloat16) {
+  for (const auto& [rows, depth, columns] :
+       std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {7, 5, 33}, {96, 128, 128}, {200, 100, 70}}) {
+    const Tensor x = Random({rows, depth}, 1);
+    const Tensor weight = Random({columns, depth}, 2);
+    const Tensor product = Rounded(x).mm(Rounded(weight).t());
+    for (const Layout layout : {Layout::kTransposed, Layout::kAsIs}) {
+      const bool as_is = layout == Layout::kAsIs;
+      const auto packed =
+          Pack({{as_is ? weight.t().contiguous() : weight, layout}}, Precision::kBfloat16);
+      for (const bool add : {false, true}) {
+        Tensor out = Random({rows, columns}, 3);
+        const Tensor expected = product + (add ? out.clone() : torch::zeros_like(out));
+        const WholeProduct whole = {x, packed.data(), out, add};
+        ForEachTask(whole.tasks(), [&](int64_t task) { whole.Run(task); });
+        ExpectNear(out, expected);
+      }
+    }
+  }
+}
+
+TEST(ProductsTest, RowSumsInBfloat16) {
+  for (const auto& [rows, a_width, b_width] : std::vector<std::array<int64_t, 3>>{
+           {1, 1, 1}, {5, 7, 33}, {300, 128, 128}, {129, 70, 150}, {1000, 20, 31}}) {
+    const Tensor a = Random({rows, a_width}, 1);
+    const Tensor b = Random({rows, b_width}, 2);
+    Tensor out = torch::full({a_width, b_width}, 7.0F);
+    const SumFactor left(a, SumFactor::Side::kA, Precision::kBfloat16);
+    const SumFactor right(rows, b_width, SumFactor::Side::kB, Precision::kBfloat16);
+    ForEachPiece(rows, kBlockRows, [&](int64_t begin, int64_t end) {
+      left.Keep(begin, end);
+      const SumBlock block(right, begin, end);
+      std::copy_n(b.data_ptr<float>() + begin * b_width, (end - begin) * b_width, block.data());
+      block.Keep();
+    });
+    RowSums sums;
+    sums.Add(out, left, right);
+    sums.Compute();
+    ExpectNear(out, Rounded(a).t().mm(Rounded(b)));
+  }
+}
+
 TEST(ProductsTest, SumOfNoRowsIsZero) {
-  Tensor out = torch::full({9, 40}, 7.0F);
-  RowSums sums;
-  sums.Add(out, torch::zeros({0, 9}), torch::zeros({0, 40}));
-  sums.Compute();
-  EXPECT_EQ(out.abs().max().item<double>(), 0);
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
+    Tensor out = torch::full({9, 40}, 7.0F);
+    const SumFactor a(torch::zeros({0, 9}), SumFactor::Side::kA, precision);
+    const SumFactor b(torch::zeros({0, 40}), SumFactor::Side::kB, precision);
+    RowSums sums;
+    sums.Add(out, a, b);
+    sums.Compute();
+    EXPECT_EQ(out.abs().max().item<double>(), 0);
+  }
 }
 
 }  // namespace

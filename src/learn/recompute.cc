@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "learn/precision.h"
+
 namespace kibitz::learn {
 namespace {
 
@@ -17,6 +19,7 @@ struct BodyHolder : torch::CustomClassHolder {
 struct RecomputeFunction : torch::autograd::Function<RecomputeFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, at::TensorList parameters,
                         TensorFunction body) {
+    KeepPrecision(ctx);
     Tensor y = body(x);
     variable_list saved = parameters.vec();
     saved.push_back(x);
@@ -34,6 +37,7 @@ struct RecomputeFunction : torch::autograd::Function<RecomputeFunction> {
     Tensor y;
     {
       const torch::AutoGradMode with_graph(true);
+      const PrecisionScope precision(KeptPrecision(ctx));
       y = static_cast<const BodyHolder&>(*holder).body(x);
     }
     auto found = torch::autograd::grad({y}, wanted, {gradients[0]}, /*retain_graph=*/false,

@@ -6,6 +6,7 @@
 
 #include "io/tables/parquet.h"
 #include "learn/adamw.h"
+#include "learn/precision.h"
 #include "learn/runtime.h"
 #include "students/decoder/data/source.h"
 #include "students/decoder/net/loss.h"
@@ -25,7 +26,7 @@ Batch ExampleBatch() {
   return Pack(sequences);
 }
 
-TEST(OverfitTest, OneFinetuneBatchIsLearnedByHeart) {
+void LearnByHeart(learn::Precision precision) {
   learn::SetThreads(0);
   NetConfig config;
   config.embed_dim = 64;
@@ -42,7 +43,10 @@ TEST(OverfitTest, OneFinetuneBatchIsLearnedByHeart) {
   std::map<std::string, double> values;
   for (int step = 0; step < 600; ++step) {
     optimizer.ZeroGradients();
-    const LossAndMetrics result = PackedLoss(net, batch, {});
+    const LossAndMetrics result = [&] {
+      const learn::PrecisionScope scope(precision);
+      return PackedLoss(net, batch, {});
+    }();
     result.loss.backward();
     learn::ClipGradients(net->parameters(), 10);
     optimizer.Step(step < 20 ? 1e-4 * (step + 1) : 2e-3);
@@ -57,6 +61,13 @@ TEST(OverfitTest, OneFinetuneBatchIsLearnedByHeart) {
   EXPECT_EQ(values["final_move_acc"], 1);
   EXPECT_EQ(values["thinking_move_acc"], 1);
   EXPECT_GT(values["board_acc"], 0.99);
+}
+
+TEST(OverfitTest, OneFinetuneBatchIsLearnedByHeart) { LearnByHeart(learn::Precision::kFloat32); }
+
+TEST(OverfitTest, OneFinetuneBatchIsLearnedByHeartInBfloat16) {
+  if (!learn::CpuHasBfloat16()) GTEST_SKIP() << "this processor has no AMX: it would take long";
+  LearnByHeart(learn::Precision::kBfloat16);
 }
 
 }  // namespace

@@ -137,8 +137,8 @@ void DecoderTrainee::StartAt(uint64_t position) {
 }
 
 LossAndMetrics DecoderTrainee::Loss(const Batch& batch, const LossOptions& options) {
-  if (device().is_cpu()) return PackedLoss(net_, batch, options);
   const learn::Autocast autocast(device(), options_.training.use_amp);
+  if (device().is_cpu()) return PackedLoss(net_, batch, options);
   return PlainLoss(net_, batch, options, options_.data.max_seq_len);
 }
 
