@@ -3,6 +3,8 @@
 #include <ATen/autocast_mode.h>
 #include <torch/version.h>
 
+#include "nn/kernels/amx.h"
+
 namespace kibitz::learn {
 namespace {
 
@@ -19,12 +21,15 @@ void Switch(bool on) {
 
 }  // namespace
 
-Autocast::Autocast(torch::Device device, bool wanted) : on_(wanted && device.is_cuda()) {
+Autocast::Autocast(torch::Device device, bool wanted)
+    : on_(wanted && device.is_cuda()), before_(CurrentPrecision()) {
   if (on_) Switch(true);
+  if (wanted && device.is_cpu() && nn::HasAmx()) SetCurrentPrecision(Precision::kBfloat16);
 }
 
 Autocast::~Autocast() {
   if (on_) Switch(false);
+  SetCurrentPrecision(before_);
 }
 
 }  // namespace kibitz::learn

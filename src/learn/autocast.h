@@ -1,8 +1,10 @@
-// Mixed precision on CUDA while it lives: matrix products in bfloat16, whose range needs no scaling
-// of the loss. Does nothing elsewhere.
+// Mixed precision while it lives: matrix products in bfloat16, whose range needs no scaling of the
+// loss. On CUDA, and on processors with AMX (learn/precision.h); does nothing elsewhere.
 #pragma once
 
 #include <torch/torch.h>
+
+#include "learn/precision.h"
 
 namespace kibitz::learn {
 
@@ -14,7 +16,8 @@ class Autocast {
   Autocast& operator=(const Autocast&) = delete;
 
  private:
-  bool on_;
+  bool on_;  // On CUDA.
+  Precision before_;
 };
 
 }  // namespace kibitz::learn

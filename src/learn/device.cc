@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "nn/kernels/amx.h"
 
 namespace kibitz::learn {
 
@@ -31,8 +32,8 @@ torch::Device DeviceOf(const std::string& name) {
 }
 
 void WarnIfNotUsed(const LoopOptions& options, torch::Device device) {
-  if (!options.use_amp || device.is_cuda()) return;
-  LogWarn("training.use_amp has no effect on the CPU: it trains in float32");
+  if (!options.use_amp || device.is_cuda() || nn::HasAmx()) return;
+  LogWarn("training.use_amp has no effect on the CPU without AMX: it trains in float32");
 }
 
 }  // namespace kibitz::learn
