@@ -1,6 +1,6 @@
 // How fast the policy's batches come out of packed rows, how fast it learns from them beside a
-// plain libtorch loop (channels before squares, labels written out, torch's own AdamW), and how
-// fast it answers without torch beside the plain form.
+// plain libtorch loop (channels before squares, labels written out, torch's own AdamW), in mixed
+// precision beside float32, and how fast it answers without torch beside the plain form.
 #include <fmt/format.h>
 #include <torch/torch.h>
 
@@ -18,8 +18,10 @@
 #include "bench/bench.h"
 #include "io/weights/safetensors.h"
 #include "learn/adamw.h"
+#include "learn/autocast.h"
 #include "learn/runtime.h"
 #include "learn/weights.h"
+#include "nn/kernels/amx.h"
 #include "students/policy/data/batches.h"
 #include "students/policy/data/planes.h"
 #include "students/policy/data/precompute.h"
@@ -96,11 +98,11 @@ double CpuSeconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;  // Of all threads.
 }
 
-// One of the two loops. Both see the same batches.
+// One of two loops. Both see the same batches.
+enum class Loop { kPlain, kOurs, kMixed };
 class Learner {
  public:
-  Learner(const policy::NetConfig& config, bool plain)
-      : plain_(plain), net_(policy::MakeNet(config)) {
+  Learner(const policy::NetConfig& config, Loop loop) : loop_(loop), net_(policy::MakeNet(config)) {
     learn::InitWeights(*net_, 1);
     learn::LoopOptions options;
     options.weight_decay = 0.01;
@@ -111,7 +113,7 @@ class Learner {
 
   double Step(const policy::Batch& batch) {
     const policy::TargetBatch targets = policy::ToTensors(policy::Batch(batch));
-    if (plain_) {
+    if (loop_ == Loop::kPlain) {
       torchs_->zero_grad();
       const torch::Tensor logits = net_->Logits(targets.inputs, policy::Form::kPlain);
       const torch::Tensor loss =
@@ -122,7 +124,10 @@ class Learner {
       return loss.item<double>();
     }
     ours_->ZeroGradients();
-    const torch::Tensor loss = policy::SoftLoss(net_->Logits(targets.inputs), targets);
+    const torch::Tensor loss = [&] {
+      const learn::Autocast autocast(torch::kCPU, loop_ == Loop::kMixed);
+      return policy::SoftLoss(net_->Logits(targets.inputs), targets);
+    }();
     loss.backward();
     learn::ClipGradients(net_->parameters(), 1);
     ours_->Step(kRate);
@@ -132,7 +137,7 @@ class Learner {
  private:
   static constexpr double kRate = 1e-3;
 
-  bool plain_;
+  Loop loop_;
   policy::PolicyNet net_;
   std::unique_ptr<learn::AdamW> ours_;
   std::unique_ptr<torch::optim::AdamW> torchs_;
@@ -146,8 +151,8 @@ void MeasureTraining(Bench& bench, const policy::Dataset& data, const policy::Sa
                               .batch_size = kBatch,
                               .epochs = 0,
                               .form = {.flat = false, .flip = config.flip_board}});
-  Learner plain(config, true);
-  Learner ours(config, false);
+  Learner plain(config, Loop::kPlain);
+  Learner ours(config, Loop::kOurs);
   const int rounds = bench.quick() ? 4 : 12;
   const int steps = bench.quick() ? 2 : 6;
   double best_plain = 0;
@@ -194,6 +199,52 @@ void MeasureTraining(Bench& bench, const policy::Dataset& data, const policy::Sa
                 .promised_ratio = promised});
   bench.Say(
       fmt::format("  processor time of the plain loop by ours: {:.2f}", cpu_plain / cpu_ours));
+}
+
+// The same for mixed precision beside float32, both with our own loop.
+void MeasureMixed(Bench& bench, const policy::Dataset& data, const policy::SampleSet& samples,
+                  const policy::NetConfig& config) {
+  const std::string name =
+      fmt::format("mixed precision, {} channels, {} blocks, {} head", config.hidden_channels,
+                  config.num_layers, config.HasPlanes() ? "planes" : "flat");
+  if (!nn::HasAmx()) {
+    bench.Say(name + ": skipped, this processor has no AMX");
+    return;
+  }
+  policy::BatchStream stream(data, samples,
+                             {.seed = 2,
+                              .batch_size = kBatch,
+                              .epochs = 0,
+                              .form = {.flat = false, .flip = config.flip_board}});
+  Learner ours(config, Loop::kOurs);
+  Learner mixed(config, Loop::kMixed);
+  const int steps = bench.quick() ? 4 : 12;
+  double best_ours = 0;
+  double best_mixed = 0;
+  double difference = 0;
+  for (int round = -1; round < (bench.quick() ? 4 : 12); ++round) {  // The first one warms up.
+    std::vector<policy::Batch> batches;
+    for (int i = 0; i < steps; ++i) batches.push_back(*stream.Next());
+    std::vector<double> losses;
+    const Timer ours_timer;
+    for (const policy::Batch& batch : batches) losses.push_back(ours.Step(batch));
+    const double ours_seconds = ours_timer.Seconds();
+    const Timer timer;
+    double apart = 0;
+    for (size_t i = 0; i < batches.size(); ++i) {
+      apart += (mixed.Step(batches[i]) - losses[i]) / losses[i];
+    }
+    if (round < 0) difference = std::abs(apart / steps);
+    if (round < 0) continue;
+    best_ours = std::max(best_ours, steps * kBatch / ours_seconds);
+    best_mixed = std::max(best_mixed, steps * kBatch / timer.Seconds());
+  }
+  if (difference > 0.02) bench.Fail("mixed precision learns something else");
+  bench.Report({.name = name,
+                .value = best_mixed,
+                .unit = "samples/s",
+                .yardstick = best_ours,
+                .yardstick_name = "float32"});
 }
 
 // The network as a folder that the runtime without torch reads.
@@ -270,6 +321,10 @@ int main(int argc, char** argv) {
   const policy::SplitData& positions = data.split(policy::Split::kTrain);
   bench::MeasureTraining(bench, data, sets.train, config, 1.3);
   bench::MeasureAnswers(bench, positions, config);
+  bench::MeasureMixed(bench, data, sets.train, config);
+  config.head = policy::HeadKind::kPlanes;
+  bench::MeasureMixed(bench, data, sets.train, config);
+  config.head = policy::HeadKind::kFlat;
   if (!bench.quick()) {
     config.hidden_channels = 128;
     bench::MeasureTraining(bench, data, sets.train, config, 1.3);

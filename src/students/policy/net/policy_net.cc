@@ -5,6 +5,7 @@
 
 #include "io/weights/state_dict.h"
 #include "learn/fused.h"
+#include "learn/precision.h"
 #include "learn/recompute.h"
 #include "learn/weights.h"
 #include "students/policy/data/move_planes.h"
@@ -12,6 +13,7 @@
 #include "students/policy/data/vocabulary.h"
 #include "students/policy/net/board_block.h"
 #include "students/policy/net/board_conv.h"
+#include "students/policy/net/mixed_block.h"
 
 namespace kibitz::policy {
 namespace {
@@ -104,6 +106,7 @@ Tensor ResidualBlockImpl::Run(const Tensor& x, Form form) {
     const Tensor inner = torch::gelu(conv1->forward(ln1->Plain(x)));
     return x + torch::gelu(conv2->forward(ln2->Plain(inner)));
   }
+  if (form == Form::kMixed) return MixedBlock(x, LayerOf(ln1, conv1), LayerOf(ln2, conv2));
   if (IsFused(conv1)) return FusedBlock(x, LayerOf(ln1, conv1), LayerOf(ln2, conv2));
   const Tensor inner = torch::gelu(Convolved(conv1, ln1->Fast(x)));
   return x + torch::gelu(Convolved(conv2, ln2->Fast(inner)));
@@ -126,11 +129,21 @@ Tensor PlanesHeadImpl::Run(const Tensor& x, Form form) {
   const int64_t channels = weight.size(1);
   const Tensor squares = x.view({-1, channels, 64}).transpose(1, 2).reshape({-1, channels});
   const Tensor product =
-      form == Form::kFast ? learn::Project(squares, {weight})[0] : torch::mm(squares, weight.t());
+      form == Form::kPlain ? torch::mm(squares, weight.t()) : learn::Project(squares, {weight})[0];
   const Tensor planes = product.view({x.size(0), -1});  // (B, 64 * 2 planes)
   return planes.index_select(1, from_.to(x.device())) + planes.index_select(1, to_.to(x.device())) +
          bias;
 }
+
+namespace {
+
+Form FormToRun(Form wanted, bool is_fused) {
+  if (wanted == Form::kPlain || !is_fused) return wanted == Form::kPlain ? wanted : Form::kFast;
+  const bool mixed = learn::CurrentPrecision() == learn::Precision::kBfloat16;
+  return mixed ? Form::kMixed : wanted;
+}
+
+}  // namespace
 
 PolicyCnn::PolicyCnn(const NetConfig& config) : NetModule(config) {
   Numbered layers = register_module("layers", Numbered());
@@ -147,11 +160,14 @@ PolicyCnn::PolicyCnn(const NetConfig& config) : NetModule(config) {
   }
 }
 
-Tensor PolicyCnn::Logits(const Tensor& inputs, Form form) {
+Tensor PolicyCnn::Logits(const Tensor& inputs, Form wanted) {
+  const Form form = FormToRun(wanted, IsFused(input));
   Tensor x = inputs.view({-1, 64, ChannelsOf(config.flip_board)});
   if (form == Form::kPlain) {
     x = x.transpose(1, 2).contiguous().view({x.size(0), -1, 8, 8});  // (B, I, 8, 8)
     x = torch::gelu(input->forward(x));                              // (B, C, 8, 8)
+  } else if (form == Form::kMixed) {
+    x = MixedInput(x, input->weight, input->bias);  // (N, 64, P, Cp)
   } else if (IsFused(input)) {
     x = FusedInput(x, input->weight, input->bias);  // (B, 64, Cp)
   } else {
@@ -165,6 +181,7 @@ Tensor PolicyCnn::Logits(const Tensor& inputs, Form form) {
     x = out_ln->Plain(x.flatten(1));
     return planes ? planes->Run(x, form) : output->forward(x);
   }
+  if (form == Form::kMixed) x = BoardsOfPieces(x, inputs.size(0), config.hidden_channels);
   x = IsFused(input) ? FusedFlatten(x, out_ln->weight, out_ln->bias, out_ln->epsilon())
                      : out_ln->Fast(ChannelByChannel::apply(x));
   if (planes) return planes->Run(x, form);

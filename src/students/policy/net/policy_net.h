@@ -17,8 +17,10 @@
 namespace kibitz::policy {
 
 // How to compute: kPlain as the reference is written, channels before squares, with torch's own
-// functions, on any device; kFast with channels innermost and our own convolution (CPU, float32).
-enum class Form { kPlain, kFast };
+// functions, on any device; kFast with channels innermost and our own convolution (CPU, float32);
+// kMixed the same with 3x3 convolutions in bfloat16 (CPU with AMX; other windows as kFast). kFast
+// turns into kMixed where Autocast is on.
+enum class Form { kPlain, kFast, kMixed };
 
 struct NetModule : torch::nn::Module {
   explicit NetModule(const NetConfig& net_config) : config(net_config) {}
@@ -53,7 +55,7 @@ TORCH_MODULE(BoardNorm);
 struct ResidualBlockImpl : torch::nn::Module {
   explicit ResidualBlockImpl(const NetConfig& config);
   // x: (B, C, 8, 8) of the plain form, (B, 64, C) of the fast one, channels padded where the window
-  // is 3 (board_block.h); so is the result.
+  // is 3 (board_block.h), pieces of the mixed one (mixed_block.h); so is the result.
   torch::Tensor Run(const torch::Tensor& x, Form form);
 
   BoardNorm ln1 = nullptr;

@@ -1,5 +1,5 @@
-// The fast form of the CNN beside the plain one: logits and gradients of all parameters, and
-// the same numbers with any number of threads.
+// The fast form of the CNN beside the plain one, and the mixed one beside the fast: logits and
+// gradients of all parameters, and the same numbers with any number of threads.
 #include "students/policy/net/policy_net.h"
 
 #include <gtest/gtest.h>
@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "learn/autocast.h"
 #include "learn/runtime.h"
 #include "learn/weights.h"
+#include "nn/kernels/amx.h"
 #include "students/policy/data/move_planes.h"
 #include "students/policy/data/vocabulary.h"
 
@@ -46,6 +48,12 @@ std::vector<Tensor> Evaluate(NetModule& net, const Tensor& inputs, Form form) {
   return results;
 }
 
+std::vector<std::string> NamesOfResults(const NetModule& net) {
+  std::vector<std::string> names = {"logits"};
+  for (const auto& item : net.named_parameters()) names.push_back(item.key());
+  return names;
+}
+
 void ExpectSame(const NetConfig& config, int64_t boards) {
   const PolicyNet net = MakeRandomNet(config);
   const Tensor inputs = (Random({boards, config.Inputs()}, 2) > 1).to(torch::kFloat32);
@@ -54,8 +62,7 @@ void ExpectSame(const NetConfig& config, int64_t boards) {
   const auto one = Evaluate(*net, inputs, Form::kFast);
   learn::SetThreads(3);
   const auto three = Evaluate(*net, inputs, Form::kFast);
-  std::vector<std::string> names = {"logits"};
-  for (const auto& item : net->named_parameters()) names.push_back(item.key());
+  const std::vector<std::string> names = NamesOfResults(*net);
   for (size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(one[i].sizes(), expected[i].sizes()) << names[i];
     const double size = expected[i].abs().max().item<double>();
@@ -106,6 +113,84 @@ TEST(PolicyNet, FastFormOfPlanes) {
   }
 }
 
+// Rounding to 8 bits of mantissa costs about a half percent; more in gradients of biases, sums of
+// numbers that nearly cancel.
+void ExpectClose(const NetConfig& config, int64_t boards) {
+  const PolicyNet net = MakeRandomNet(config);
+  const Tensor inputs = (Random({boards, config.Inputs()}, 2) > 1).to(torch::kFloat32);
+  learn::SetThreads(1);
+  const auto expected = Evaluate(*net, inputs, Form::kFast);
+  const learn::Autocast autocast(torch::kCPU, true);
+  const auto one = Evaluate(*net, inputs, Form::kFast);
+  learn::SetThreads(3);
+  const auto three = Evaluate(*net, inputs, Form::kFast);
+  const std::vector<std::string> names = NamesOfResults(*net);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(one[i].sizes(), expected[i].sizes()) << names[i];
+    const double size = expected[i].norm().item<double>();
+    const double difference = (one[i] - expected[i]).norm().item<double>();
+    EXPECT_LT(difference, (names[i].ends_with("bias") ? 0.04 : 0.015) * size) << names[i];
+    EXPECT_TRUE(torch::equal(one[i], three[i])) << names[i];
+  }
+}
+
+TEST(PolicyNet, MixedFormIsCloseToTheFastOne) {
+  if (!nn::HasAmx()) GTEST_SKIP() << "no AMX here";
+  for (int channels : {5, 12, 48, 64}) {
+    for (int64_t boards : {1, 13, 70, 350}) {
+      NetConfig config;
+      config.hidden_channels = channels;
+      config.num_layers = 2;
+      config.flip_board = boards % 2 == 0;
+      config.norm = boards == 13 ? NormKind::kRmsNorm : NormKind::kLayerNorm;
+      config.head = boards == 350 ? HeadKind::kPlanes : HeadKind::kFlat;
+      SCOPED_TRACE(fmt::format("{} channels, {} boards", channels, boards));
+      ExpectClose(config, boards);
+    }
+  }
+}
+
+// Other windows stay in float32.
+TEST(PolicyNet, MixedFormOfOtherWindows) {
+  if (!nn::HasAmx()) GTEST_SKIP() << "no AMX here";
+  NetConfig config;
+  config.hidden_channels = 12;
+  config.num_layers = 1;
+  config.kernel_size = 5;
+  ExpectClose(config, 13);
+}
+
+// The labels of a few boards by heart.
+double LossAfterSteps(Form form, int steps) {
+  NetConfig config;
+  config.hidden_channels = 32;
+  config.num_layers = 2;
+  const PolicyNet net = MakeNet(config);
+  learn::InitWeights(*net, 1);
+  const Tensor inputs = (Random({48, config.Inputs()}, 2) > 1).to(torch::kFloat32);
+  const Tensor moves = torch::arange(48) * 37 % config.num_moves;
+  torch::optim::AdamW optimizer(net->parameters(), torch::optim::AdamWOptions(1e-3));
+  double loss = 0;
+  for (int step = 0; step < steps; ++step) {
+    optimizer.zero_grad();
+    const Tensor value = torch::cross_entropy_loss(net->Logits(inputs, form), moves);
+    value.backward();
+    optimizer.step();
+    loss = value.item<double>();
+  }
+  return loss;
+}
+
+TEST(PolicyNet, MixedFormLearnsLikeTheFastOne) {
+  if (!nn::HasAmx()) GTEST_SKIP() << "no AMX here";
+  learn::SetThreads(2);
+  for (int steps : {1, 4, 8}) {
+    const double expected = LossAfterSteps(Form::kFast, steps);
+    EXPECT_NEAR(LossAfterSteps(Form::kMixed, steps), expected, 0.02 * expected + 0.01) << steps;
+  }
+  EXPECT_LT(LossAfterSteps(Form::kMixed, 30), 0.1 * LossAfterSteps(Form::kMixed, 1));
+}
+
 // No two moves of a square are of one kind, so a plane tells them apart.
 TEST(PolicyNet, MovesOfASquareHavePlanesOfTheirOwn) {
   std::set<std::pair<int, int>> seen;
@@ -125,7 +210,8 @@ TEST(PolicyNet, RecomputedBlocksGiveTheSameGradients) {
     config.kernel_size = kernel;
     const PolicyNet net = MakeRandomNet(config);
     const Tensor inputs = (Random({13, config.Inputs()}, 2) > 1).to(torch::kFloat32);
-    for (Form form : {Form::kPlain, Form::kFast}) {
+    for (Form form : {Form::kPlain, Form::kFast, Form::kMixed}) {
+      if (form == Form::kMixed && !nn::HasAmx()) continue;
       net->recompute_blocks = false;
       const auto expected = Evaluate(*net, inputs, form);
       net->recompute_blocks = true;

@@ -1,0 +1,75 @@
+// 3x3 convolutions over boards of 8 by 8 in bfloat16 with sums in float32, forward and backward, on
+// AMX tiles (nn/kernels/amx.h), for training in mixed precision. A direct convolution: taps beyond
+// the edge are left out, and nothing is padded.
+//
+//   const Bf16Weights weights({.weight = w, .outputs = 64, .inputs = 64}, ConvPass::kForward);
+//   const AmxTiles tiles;
+//   for (int64_t square = 0; square < 64; ++square) {
+//     ConvolveSquare(weights, x, square, z + square * kPieceBoards * weights.outputs());
+//   }
+//
+// Letters: a piece is 32 boards (P) that go through a layer together, square by square; I and O are
+// channels padded to whole tiles (PaddedPiece). Rows of a piece are (64, P, I). For the gradient of
+// weights the boards are innermost: of inputs (64, I, P), of outputs in pairs (64, P / 2, O, 2).
+#pragma once
+
+#include <cstdint>
+
+#include "nn/kernels/aligned.h"
+#include "nn/kernels/amx.h"
+
+namespace kibitz::nn {
+
+using Bf16 = uint16_t;  // The upper half of a float.
+
+inline constexpr int64_t kPieceBoards = 32;
+constexpr int64_t PaddedPiece(int64_t channels) { return RoundUp(channels, kAmxDepth); }
+
+// To the nearest, ties to even, as the processor does.
+Bf16 ToBf16(float x);
+float FromBf16(Bf16 x);
+
+// A convolution's weights as its module holds them.
+struct WindowWeights {
+  const float* weight = nullptr;  // (outputs, inputs, 3, 3)
+  int64_t outputs = 0;
+  int64_t inputs = 0;
+};
+// kBackward is the convolution that turns the gradient of outputs into that of inputs.
+enum class ConvPass { kForward, kBackward };
+
+// Weights as the right factors of tile products.
+class Bf16Weights {
+ public:
+  Bf16Weights(const WindowWeights& from, ConvPass pass);
+
+  // Of the pass, padded.
+  int64_t inputs() const { return inputs_; }
+  int64_t outputs() const { return outputs_; }
+  // Of 32 outputs, a tap and 32 inputs: two tiles of 16 outputs, (16 pairs of inputs, 16, 2).
+  const Bf16* TilesOf(int64_t outputs, int64_t tap, int64_t inputs) const;
+
+ private:
+  Bf16* At(int64_t output, int64_t input, int64_t tap);
+
+  int64_t inputs_;
+  int64_t outputs_;
+  AlignedArray<Bf16> tiles_;  // (O / 32, 9, I / 32, 2, 16, 16, 2)
+};
+
+// z = conv(x) of one square. x: (64, P, I); z: (P, O). The caller has AmxTiles.
+void ConvolveSquare(const Bf16Weights& weights, const Bf16* x, int64_t square, float* z);
+// The plain version, for tests.
+void PlainConvolveSquare(const Bf16Weights& weights, const Bf16* x, int64_t square, float* z);
+
+struct WeightGradients {
+  const Bf16* x = nullptr;   // (64, I, P)
+  const Bf16* dz = nullptr;  // (64, P / 2, O, 2)
+  int64_t inputs = 0;        // I
+  int64_t outputs = 0;       // O
+};
+// Adds a piece's gradient of the weights to dw: (9, I, O). The caller has AmxTiles.
+void AddWeightGradients(const WeightGradients& from, float* dw);
+void PlainAddWeightGradients(const WeightGradients& from, float* dw);
+
+}  // namespace kibitz::nn

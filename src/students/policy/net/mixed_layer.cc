@@ -1,0 +1,73 @@
+#include "students/policy/net/mixed_layer.h"
+
+namespace kibitz::policy {
+namespace {
+
+using torch::Tensor;
+
+Tensor PadLast(const Tensor& x) {
+  const int64_t width = x.size(-1);
+  return torch::constant_pad_nd(x, {0, nn::PaddedPiece(width) - width}).contiguous();
+}
+
+// (I, 8, 8) to (64, Ip).
+Tensor NormBySquare(const Tensor& norm) { return PadLast(norm.reshape({-1, 64}).t()); }
+
+nn::WindowWeights WeightsOf(const Tensor& weight) {
+  return {.weight = weight.data_ptr<float>(), .outputs = weight.size(0), .inputs = weight.size(1)};
+}
+
+}  // namespace
+
+MixedLayer::MixedLayer(const LayerTensors& tensors, nn::ConvPass pass)
+    : bias_(PadLast(tensors.bias)), weights_(WeightsOf(tensors.weight.contiguous()), pass) {
+  if (!tensors.norm_weight.defined()) return;
+  norm_weight_ = NormBySquare(tensors.norm_weight);
+  norm_bias_ = tensors.norm_bias.defined() ? NormBySquare(tensors.norm_bias)
+                                           : torch::zeros_like(norm_weight_);
+  norm_ = {.weight = norm_weight_.data_ptr<float>(),
+           .bias = norm_bias_.data_ptr<float>(),
+           .has_mean = tensors.norm_bias.defined(),
+           .channels = norm_weight_.size(1),
+           .count = tensors.norm_weight.numel(),
+           .epsilon = static_cast<float>(tensors.epsilon)};
+}
+
+MixedGradients::MixedGradients(const LayerTensors& tensors, int64_t shares) {
+  const int64_t inputs = nn::PaddedPiece(tensors.weight.size(1));
+  const int64_t outputs = nn::PaddedPiece(tensors.weight.size(0));
+  taps_ = torch::zeros({shares, 9, inputs, outputs});
+  bias_ = torch::zeros({shares, outputs});
+  if (!tensors.norm_weight.defined()) return;
+  norm_weight_ = torch::zeros({shares, 64, inputs});
+  norm_bias_ = torch::zeros_like(norm_weight_);
+}
+
+MixedShare MixedGradients::Share(int64_t share) const {
+  const auto part = [share](const Tensor& shares) {
+    return shares.defined() ? shares.data_ptr<float>() + share * shares.stride(0) : nullptr;
+  };
+  return {part(taps_), part(bias_), part(norm_weight_), part(norm_bias_)};
+}
+
+LayerTensors MixedGradients::Total(const LayerTensors& tensors) const {
+  const int64_t inputs = tensors.weight.size(1);
+  const int64_t outputs = tensors.weight.size(0);
+  const auto norm_total = [&](const Tensor& shares, const Tensor& parameter) {
+    return parameter.defined() ? ByChannel(shares.sum(0), inputs).view(parameter.sizes())
+                               : Tensor();
+  };
+  LayerTensors total;
+  total.weight = taps_.sum(0)
+                     .view({3, 3, taps_.size(2), -1})
+                     .narrow(2, 0, inputs)
+                     .narrow(3, 0, outputs)
+                     .permute({3, 2, 0, 1})
+                     .contiguous();
+  total.bias = bias_.sum(0).narrow(0, 0, outputs).contiguous();
+  total.norm_weight = norm_total(norm_weight_, tensors.norm_weight);
+  total.norm_bias = norm_total(norm_bias_, tensors.norm_bias);
+  return total;
+}
+
+}  // namespace kibitz::policy
