@@ -1,7 +1,6 @@
 #include "nn/conv/bf16_conv.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace kibitz::nn {
 namespace {
@@ -17,15 +16,6 @@ int64_t NeighbourAt(int64_t square, int64_t tap) {
 }
 
 }  // namespace
-
-Bf16 ToBf16(float x) {
-  const auto bits = std::bit_cast<uint32_t>(x);
-  constexpr uint32_t kInfinity = 0x7f800000;
-  if ((bits & 0x7fffffff) > kInfinity) return static_cast<Bf16>(bits >> 16 | 0x40);  // NaN
-  return static_cast<Bf16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-float FromBf16(Bf16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x) << 16); }
 
 Bf16Weights::Bf16Weights(const WindowWeights& from, ConvPass pass)
     : inputs_(PaddedPiece(pass == ConvPass::kForward ? from.inputs : from.outputs)),

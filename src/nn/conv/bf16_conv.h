@@ -17,17 +17,12 @@
 
 #include "nn/kernels/aligned.h"
 #include "nn/kernels/amx.h"
+#include "nn/kernels/bf16.h"
 
 namespace kibitz::nn {
 
-using Bf16 = uint16_t;  // The upper half of a float.
-
 inline constexpr int64_t kPieceBoards = 32;
 constexpr int64_t PaddedPiece(int64_t channels) { return RoundUp(channels, kAmxDepth); }
-
-// To the nearest, ties to even, as the processor does.
-Bf16 ToBf16(float x);
-float FromBf16(Bf16 x);
 
 // A convolution's weights as its module holds them.
 struct WindowWeights {

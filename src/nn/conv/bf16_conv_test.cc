@@ -44,15 +44,6 @@ void ExpectNear(const std::vector<float>& found, const std::vector<float>& expec
   EXPECT_LE(difference, share * size);
 }
 
-TEST(Bf16, RoundsToEven) {
-  EXPECT_EQ(FromBf16(ToBf16(1.0F)), 1.0F);
-  EXPECT_EQ(FromBf16(ToBf16(1.00390625F)), 1.0F);       // Half way: down to even ...
-  EXPECT_EQ(FromBf16(ToBf16(1.01171875F)), 1.015625F);  // ... and up.
-  EXPECT_EQ(FromBf16(ToBf16(-3.0e38F)), FromBf16(ToBf16(-3.0e38F)));
-  EXPECT_TRUE(std::isnan(FromBf16(ToBf16(std::numeric_limits<float>::quiet_NaN()))));
-  EXPECT_TRUE(std::isinf(FromBf16(ToBf16(std::numeric_limits<float>::infinity()))));
-}
-
 // Windows of weights against a convolution written out: packing, taps and padding.
 TEST(Bf16Conv, PlainVersionConvolves) {
   constexpr int64_t kInputs = 3;

@@ -243,14 +243,6 @@ void MultiplyTiles(const Bf16Product& product) {
 
 }  // namespace
 
-Bf16 ToBf16(float x) {
-  const auto bits = std::bit_cast<uint32_t>(x);
-  if (std::isnan(x)) return static_cast<Bf16>((bits >> 16) | 0x40);
-  return static_cast<Bf16>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
-}
-
-float FromBf16(Bf16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x) << 16); }
-
 Bf16Factor::Bf16Factor(int64_t lines, int64_t depth)
     : line_tiles_(TilesOf(lines, kAmxRows)), depth_tiles_(TilesOf(depth, kAmxDepth)) {
   const auto bytes = static_cast<size_t>(line_tiles_ * depth_tiles_ * kBf16Tile) * sizeof(Bf16);

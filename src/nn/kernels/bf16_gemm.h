@@ -17,14 +17,9 @@
 #include <memory>
 
 #include "nn/kernels/amx.h"
+#include "nn/kernels/bf16.h"
 
 namespace kibitz::nn {
-
-using Bf16 = uint16_t;  // The upper half of a float.
-
-// To the nearest, ties to even.
-Bf16 ToBf16(float x);
-float FromBf16(Bf16 x);
 
 inline constexpr int64_t kBf16Tile = kAmxRows * kAmxDepth;  // Numbers.
 
