@@ -1,6 +1,6 @@
 // A training step of the decoder, forth and back: packed beside plain and padded, in turns, on the
 // same batches: legal random play with random values, as long as real games and thoughts. f32, all
-// cores.
+// cores. Then mixed precision (use_amp) beside f32, of the decoder and of the 2048 network.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <torch/torch.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,9 +20,12 @@
 #include "base/thread_pool.h"
 #include "bench/bench.h"
 #include "bench/peak.h"
+#include "learn/precision.h"
 #include "learn/runtime.h"
 #include "students/decoder/data/source.h"
 #include "students/decoder/net/loss.h"
+#include "students/twenty48/net/encoder.h"
+#include "students/twenty48/net/loss.h"
 #include "tests/support/decoder_records.h"
 
 namespace kibitz::bench {
@@ -246,6 +250,108 @@ void BenchSteps(Bench& bench, const Size& size, DecoderNet& net, double ratio, d
                         tokens, Median(packed), megabytes[0], megabytes[1]));
 }
 
+// Steps in both precisions in turns. `step` returns its loss.
+struct MixedSteps {
+  std::string name;
+  double units = 0;  // Of a step.
+  std::string unit;
+  double promised_ratio = 0;
+  std::function<double()> step = {};
+};
+
+void BenchMixed(Bench& bench, const MixedSteps& steps, int rounds) {
+  std::vector<double> seconds[2];
+  double loss[2] = {};
+  for (int round = 0; round <= rounds; ++round) {
+    for (const bool rounded : {false, true}) {
+      const learn::PrecisionScope scope(rounded ? learn::Precision::kBfloat16
+                                                : learn::Precision::kFloat32);
+      const Timer timer;
+      loss[rounded] = steps.step();
+      if (round > 0) seconds[rounded].push_back(timer.Seconds());
+    }
+  }
+  if (std::abs(loss[1] - loss[0]) > 0.02 * std::abs(loss[0])) {
+    bench.Fail(fmt::format("{}: loss {} in bfloat16, {} in f32", steps.name, loss[1], loss[0]));
+  }
+  Signature signature;
+  signature.Add(static_cast<uint64_t>(std::llround(loss[0] * 100)));
+  bench.Report({.name = steps.name + ", mixed precision",
+                .value = steps.units / Median(seconds[1]),
+                .unit = steps.unit + "/s",
+                .yardstick = steps.units / Median(seconds[0]),
+                .yardstick_name = "f32",
+                .signature = signature.value(),
+                .promised_ratio = steps.promised_ratio});
+}
+
+void BenchMixedDecoder(Bench& bench, const Size& size, const std::string& name, int sequences) {
+  DecoderNet net(size.config);
+  InitNet(net, 1);
+  const std::vector<Batch> batches = MakeBatches(size, 1.0, sequences);
+  double tokens = 0;
+  for (const Batch& batch : batches) tokens += batch.tokens();
+  BenchMixed(bench,
+             {.name = name,
+              .units = tokens,
+              .unit = "tokens",
+              .promised_ratio = size.promised_ratio,
+              .step = [&] { return RunOnce(net, batches, /*packed=*/true).loss; }},
+             bench.quick() ? 3 : 9);
+}
+
+// The network of configs/twenty48/small-binned.toml on random boards.
+void BenchMixedTwenty48(Bench& bench) {
+  constexpr int64_t kBoards = 64;
+  twenty48::Encoder net(twenty48::NetConfig{.hidden_size = 224,
+                                            .num_hidden_layers = 3,
+                                            .num_attention_heads = 8,
+                                            .num_key_value_heads = 4,
+                                            .intermediate_size = 384});
+  InitEncoder(net, 1);
+  const twenty48::TargetRows rows = {.tokens = torch::randint(0, 12, {kBoards, 16}),
+                                     .legal = torch::ones({kBoards, 4}, torch::kBool),
+                                     .moves = torch::randint(0, 4, {kBoards}),
+                                     .bins = torch::randint(0, 12, {kBoards, 4}),
+                                     .soft = {}};
+  const auto step = [&] {
+    const learn::OneThreadPerProduct one_thread;
+    net->zero_grad();
+    const auto loss = twenty48::BinnedLoss(net->forward(rows.tokens), rows).total;
+    loss.backward();
+    return loss.item<double>();
+  };
+  BenchMixed(bench,
+             {.name = "2048 224/8/3/384",
+              .units = kBoards,
+              .unit = "boards",
+              .promised_ratio = 2,
+              .step = step},
+             bench.quick() ? 20 : 100);
+}
+
+void BenchMixedPrecision(Bench& bench) {
+  if (!learn::CpuHasBfloat16()) return bench.Say("no mixed precision: this processor has no AMX");
+  // As configs/recipes/decoder-roots.toml and decoder-thoughts.toml.
+  NetConfig config = Config(128, 4, 4, 256);
+  config.n_buckets = 64;
+  config.value_hidden_size = 64;
+  config.num_fourier_freq = 32;
+  config.square_policy = true;
+  decoder::ThinkingOptions thinking = {.max_variations = 3,
+                                       .max_depth = 2,
+                                       .soft_targets = true,
+                                       .instinct_target = true,
+                                       .branch_values = 16,
+                                       .no_thought_prob = 1};
+  BenchMixedDecoder(bench, {"", config, 32, 2, {}, thinking}, "roots 128/4/4/256", 32);
+  thinking.no_thought_prob = 0.6;
+  thinking.early_ends = true;
+  thinking.own_values_prob = 0.9;
+  BenchMixedDecoder(bench, {"", config, 32, 2, {}, thinking}, "thoughts 128/4/4/256", 32);
+  BenchMixedTwenty48(bench);
+}
+
 int Main(int argc, char** argv) {
   learn::StartWell(argv);
   Bench bench("train", argc, argv);
@@ -254,6 +360,7 @@ int Main(int argc, char** argv) {
   const double peak = MeasurePeak();
   bench.Say(fmt::format("f32, {} threads, peak {} FLOP/s; losses and gradients of finetune batches",
                         HardwareThreads(), HumanCount(peak)));
+  BenchMixedPrecision(bench);
   const Size small = {"small 256/8/6/384", Config(256, 8, 6, 384), 4, 1.8, {}};
   const Size real = {"real 1024/16/12/1536", Config(1024, 16, 12, 1536), 1, 1.25, 0.55};
   // Roots alone (docs/DECODER.md, "Targets that teach more"): prefix pass and values of root moves.

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "learn/attention_job.h"
+#include "learn/bf16_attention.h"
 #include "learn/parallel.h"
-#include "learn/rms_rows.h"
+#include "learn/precision.h"
 #include "nn/kernels/aligned.h"
 #include "nn/kernels/cached_gemm.h"
 #include "nn/kernels/gemm_tile.h"
@@ -17,6 +19,7 @@
 namespace kibitz::learn {
 namespace {
 
+using nn::Dot;
 using nn::Exp;
 using nn::Gemm;
 using nn::GemmTile;
@@ -31,7 +34,6 @@ using nn::RoundUp;
 using nn::Spread;
 using nn::Store;
 using nn::Sum;
-using nn::SwapNeighbours;
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
@@ -39,77 +41,10 @@ using torch::autograd::variable_list;
 // Queries whose scores are in memory at one time: a multiple of kTileRows.
 constexpr int64_t kQueryRows = 48;
 
-struct Sizes {
-  int64_t width = 0;       // D
-  int64_t head_width = 0;  // E
-  int64_t padded = 0;      // E rounded up to whole tiles.
-  float scale = 0;         // Of the scores.
-};
-
-Sizes SizesOf(int64_t width, int64_t heads) {
-  const int64_t head_width = width / heads;
-  return {width, head_width, RoundUp(head_width, kTileColumns),
-          1 / std::sqrt(static_cast<float>(head_width))};
-}
-
-// Rotary angles, a row for each position: cosines and sines for each of the E numbers, the sines
-// negative for even ones. Then rotated x = x * cosine + (neighbour of x) * sine.
-struct Angles {
-  const float* cosine = nullptr;
-  const float* sine = nullptr;
-};
-
 // (positions, E / 2) each -> (2, positions, E)
 Tensor AnglesOf(const RotaryTable& rotary) {
   return torch::stack({torch::stack({rotary.cosine, rotary.cosine}, -1).flatten(-2),
                        torch::stack({-rotary.sine, rotary.sine}, -1).flatten(-2)});
-}
-
-// Memory of one piece of work.
-class Scratch {
- public:
-  // Not cleared.
-  float* Take(int64_t count) {
-    used_.push_back(std::make_unique_for_overwrite<float[]>(static_cast<size_t>(count)));
-    return used_.back().get();
-  }
-  float* TakeZeros(int64_t count) {
-    float* data = Take(count);
-    std::fill_n(data, count, 0.0F);
-    return data;
-  }
-
- private:
-  std::vector<std::unique_ptr<float[]>> used_;
-};
-
-// One head's columns of a row, zero-padded: (E) -> (padded).
-void CopyRow(const float* from, const Sizes& sizes, float* to) {
-  std::copy_n(from, sizes.head_width, to);
-  std::fill(to + sizes.head_width, to + sizes.padded, 0.0F);
-}
-
-enum class Direction { kForward, kBackward };  // Backward rotates by the opposite angle.
-
-// The same rotated by the angles of its position, and scaled. Leaves the padding alone.
-[[gnu::always_inline]] inline void RotateRow(const float* from, const Angles& angles,
-                                             int64_t position, const Sizes& sizes, float scale,
-                                             Direction direction, float* to) {
-  const float* cosine = angles.cosine + position * sizes.head_width;
-  const float* sine = angles.sine + position * sizes.head_width;
-  const float sine_scale = direction == Direction::kForward ? scale : -scale;
-  int64_t i = 0;
-  for (; i + kLanes <= sizes.head_width; i += kLanes) {
-    const Lanes x = Load(from + i);
-    Store(to + i,
-          x * (Load(cosine + i) * scale) + SwapNeighbours(x) * (Load(sine + i) * sine_scale));
-  }
-  for (; i < sizes.head_width; i += 2) {
-    const float even = from[i];
-    const float odd = from[i + 1];
-    to[i] = even * cosine[i] * scale + odd * sine[i] * sine_scale;
-    to[i + 1] = odd * cosine[i + 1] * scale + even * sine[i + 1] * sine_scale;
-  }
 }
 
 // Rows (count, padded) as panels of kTileColumns rows, each panel (padded, kTileColumns): what a
@@ -230,55 +165,11 @@ float LargestSeen(const float* row, int64_t seen) {
   return result;
 }
 
-// One head of one key run: the unit of parallel work.
-struct Job {
-  const AttentionPlan& plan;
-  const KeyRun& run;
-  Sizes sizes;
-  Angles angles;
-  int64_t column;  // Where the head's columns begin.
-  int64_t
-      stride;  // Of a row of scores: a little over the keys, so that rows do not share cache sets.
-
-  QueryBlock BlockAt(const QueryRun& queries, int64_t first) const {
-    const int64_t row = queries.out_begin + first;
-    return {std::min(kQueryRows, queries.count - first), plan.seen.data() + row,
-            plan.hidden.empty() ? nullptr : plan.hidden.data() + row};
-  }
-  // That rotates key i of the run.
-  int64_t KeyPosition(int64_t i) const {
-    return plan.key_position.empty() ? i : plan.key_position[static_cast<size_t>(run.k_begin + i)];
-  }
-  // The keys' rows of a tensor (rows, D), this head's columns.
-  float* Columns(float* data, int64_t row) const { return data + row * sizes.width + column; }
-  const float* Columns(const float* data, int64_t row) const {
-    return data + row * sizes.width + column;
-  }
-
-  void LoadKeys(const float* from, float* to) const {
-    for (int64_t i = 0; i < run.k_count; ++i) {
-      float* row = to + i * sizes.padded;
-      std::fill(row + sizes.head_width, row + sizes.padded, 0.0F);
-      RotateRow(Columns(from, run.k_begin + i), angles, KeyPosition(i), sizes, 1,
-                Direction::kForward, row);
-    }
-  }
-  void LoadValues(const float* from, float* to) const {
-    for (int64_t i = 0; i < run.k_count; ++i) {
-      CopyRow(Columns(from, run.k_begin + i), sizes, to + i * sizes.padded);
-    }
-  }
-  void LoadQueries(const float* from, const QueryRun& queries, int64_t first, int64_t rows,
-                   float* to) const {
-    for (int64_t i = 0; i < rows; ++i) {
-      float* row = to + i * sizes.padded;
-      std::fill(row + sizes.head_width, row + sizes.padded, 0.0F);
-      const auto out_row = static_cast<size_t>(queries.out_begin + first + i);
-      RotateRow(Columns(from, queries.q_begin + first + i), angles, plan.position[out_row], sizes,
-                sizes.scale, Direction::kForward, row);
-    }
-  }
-};
+QueryBlock BlockAt(const Job& job, const QueryRun& queries, int64_t first) {
+  const int64_t row = queries.out_begin + first;
+  return {std::min(kQueryRows, queries.count - first), job.plan.seen.data() + row,
+          job.plan.hidden.empty() ? nullptr : job.plan.hidden.data() + row};
+}
 
 // Calls body(job, head) for every head of every key run.
 template <typename Body>
@@ -293,27 +184,6 @@ void ForEachJob(const AttentionPlan& plan, const Sizes& sizes, const Angles& ang
   });
 }
 
-// What forward reads and writes; q, k, v and out as (rows, D).
-struct ForwardData {
-  const float* q;
-  const float* k;
-  const float* v;
-  float* out;
-  float* log_sums;  // Of this head, by output row.
-};
-
-// A query and a key at one position are turned alike, so their product needs no rotation.
-float OwnScore(const Job& job, const float* q, const float* k) {
-  return Dot(q, k, job.sizes.head_width) * job.sizes.scale;
-}
-
-// Mixes what a query sees: scores become weights, and then out. `mixed` is of the other keys.
-struct Softmax {
-  float largest = 0;
-  float sum = 0;
-  float own = 0;  // Weight of the query's own key.
-};
-
 Softmax SoftmaxOf(const Job& job, const QueryBlock& block, int64_t i, float own_score,
                   float* scores) {
   float* row = scores + i * job.stride;
@@ -326,31 +196,23 @@ Softmax SoftmaxOf(const Job& job, const QueryBlock& block, int64_t i, float own_
   return result;
 }
 
-void WriteMixed(const Job& job, const float* mixed, const Softmax& softmax, const float* own_value,
-                float* to) {
-  const float factor = 1 / softmax.sum;
-  for (int64_t e = 0; e < job.sizes.head_width; ++e) to[e] = mixed[e] * factor;
-  if (own_value == nullptr) return;
-  for (int64_t e = 0; e < job.sizes.head_width; ++e) to[e] += own_value[e] * softmax.own * factor;
-}
-
 void Attend(const Job& job, const ForwardData& data) {
-  Scratch scratch;
+  JobMemory memory;
   const Sizes& sizes = job.sizes;
   const int64_t keys = RoundUp(job.run.k_count, kTileColumns);
-  float* key_rows = scratch.Take(keys * sizes.padded);
-  float* panels = scratch.Take(keys * sizes.padded);
-  float* values = scratch.TakeZeros(keys * sizes.padded);
-  float* queries = scratch.Take(kQueryRows * sizes.padded);
-  float* mixed = scratch.Take(kQueryRows * sizes.padded);
-  float* scores = scratch.Take(kQueryRows * job.stride);
+  float* key_rows = memory.Take(keys * sizes.padded);
+  float* panels = memory.Take(keys * sizes.padded);
+  float* values = memory.TakeZeros(keys * sizes.padded);
+  float* queries = memory.Take(kQueryRows * sizes.padded);
+  float* mixed = memory.Take(kQueryRows * sizes.padded);
+  float* scores = memory.Take(kQueryRows * job.stride);
   job.LoadKeys(data.k, key_rows);
   MakePanels(key_rows, job.run.k_count, sizes, panels);
   job.LoadValues(data.v, values);
   for (const QueryRun& asked : job.run.queries) {
     const bool has_own = asked.own_begin >= 0;
     for (int64_t first = 0; first < asked.count; first += kQueryRows) {
-      const QueryBlock block = job.BlockAt(asked, first);
+      const QueryBlock block = BlockAt(job, asked, first);
       job.LoadQueries(data.q, asked, first, block.rows, queries);
       MultiplyByPanels(block, queries, panels, sizes, scores, job.stride);
       Softmax softmax[kQueryRows];
@@ -372,19 +234,6 @@ void Attend(const Job& job, const ForwardData& data) {
     }
   }
 }
-
-// What backward reads and writes; all but log_sums as (rows, D).
-struct BackwardData {
-  const float* q;
-  const float* k;
-  const float* v;
-  const float* out;
-  const float* log_sums;  // Of this head, by output row.
-  const float* dout;
-  float* dq;  // Added to: runs may share rows.
-  float* dk;
-  float* dv;
-};
 
 // dscore = weight * (dweight - row_sum), in place of dweight; row_sum is that of dout * out over
 // the row.
@@ -413,22 +262,22 @@ struct BackwardRoom {
   float* weights;       // (kQueryRows, stride)
   float* gradients;     // The same: of the weights, then of the scores.
 
-  BackwardRoom(const Job& job, const BackwardData& data, Scratch& scratch) {
+  BackwardRoom(const Job& job, const BackwardData& data, JobMemory& memory) {
     const int64_t size = RoundUp(job.run.k_count, kTileColumns) * job.sizes.padded;
     const int64_t block = kQueryRows * job.sizes.padded;
-    key_rows = scratch.TakeZeros(size);
-    key_panels = scratch.Take(size);
-    value_panels = scratch.Take(size);
-    dkeys = scratch.TakeZeros(size);
-    dvalues = scratch.TakeZeros(size);
-    queries = scratch.Take(block);
-    dqueries = scratch.Take(block);
-    dmixed = scratch.Take(block);
-    weights = scratch.Take(kQueryRows * job.stride);
-    gradients = scratch.Take(kQueryRows * job.stride);
+    key_rows = memory.TakeZeros(size);
+    key_panels = memory.Take(size);
+    value_panels = memory.Take(size);
+    dkeys = memory.TakeZeros(size);
+    dvalues = memory.TakeZeros(size);
+    queries = memory.Take(block);
+    dqueries = memory.Take(block);
+    dmixed = memory.Take(block);
+    weights = memory.Take(kQueryRows * job.stride);
+    gradients = memory.Take(kQueryRows * job.stride);
     job.LoadKeys(data.k, key_rows);
     MakePanels(key_rows, job.run.k_count, job.sizes, key_panels);
-    float* values = scratch.Take(size);
+    float* values = memory.Take(size);
     job.LoadValues(data.v, values);
     MakePanels(values, job.run.k_count, job.sizes, value_panels);
   }
@@ -451,33 +300,12 @@ void RecomputeWeights(const Job& job, const BackwardData& data, const QueryBlock
   }
 }
 
-// The gradients that pass through a query's own key and value, which only this query sees.
-void OwnBackward(const Job& job, const BackwardData& data, const QueryRun& asked, int64_t i,
-                 float row_sum) {
-  const int64_t width = job.sizes.head_width;
-  const int64_t own = asked.own_begin + i;
-  const float* q = job.Columns(data.q, asked.q_begin + i);
-  const float* k = job.Columns(data.k, own);
-  const float* dout = job.Columns(data.dout, asked.out_begin + i);
-  float* dq = job.Columns(data.dq, asked.q_begin + i);
-  float* dk = job.Columns(data.dk, own);
-  float* dv = job.Columns(data.dv, own);
-  const float weight = std::exp(OwnScore(job, q, k) - data.log_sums[asked.out_begin + i]);
-  const float dweight = Dot(dout, job.Columns(data.v, own), width);
-  const float dscore = weight * (dweight - row_sum) * job.sizes.scale;
-  for (int64_t e = 0; e < width; ++e) {
-    dv[e] = weight * dout[e];
-    dk[e] = dscore * q[e];
-    dq[e] += dscore * k[e];
-  }
-}
-
 // One block of queries: adds to dkeys, dvalues and dq.
 void BlockBackward(const Job& job, const BackwardData& data, const QueryRun& asked, int64_t first,
                    const BackwardRoom& room) {
   const Sizes& sizes = job.sizes;
   const int64_t count = job.run.k_count;
-  const QueryBlock block = job.BlockAt(asked, first);
+  const QueryBlock block = BlockAt(job, asked, first);
   const int64_t out_row = asked.out_begin + first;
   job.LoadQueries(data.q, asked, first, block.rows, room.queries);
   float row_sums[kQueryRows];
@@ -505,8 +333,8 @@ void BlockBackward(const Job& job, const BackwardData& data, const QueryRun& ask
 }
 
 void AttendBackward(const Job& job, const BackwardData& data) {
-  Scratch scratch;
-  const BackwardRoom room(job, data, scratch);
+  JobMemory memory;
+  const BackwardRoom room(job, data, memory);
   for (const QueryRun& asked : job.run.queries) {
     for (int64_t first = 0; first < asked.count; first += kQueryRows) {
       BlockBackward(job, data, asked, first, room);
@@ -527,21 +355,26 @@ struct PlanHolder : torch::CustomClassHolder {
   std::shared_ptr<const AttentionPlan> plan;
 };
 
+// What rows of a head are padded to.
+int64_t PaddingOf(bool rounded) { return rounded ? kBf16Padding : kTileColumns; }
+
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
                         const Tensor& angle_table, std::shared_ptr<const AttentionPlan> plan,
                         int64_t heads) {
     const auto rows = static_cast<int64_t>(plan->seen.size());
-    const Sizes sizes = SizesOf(q.size(1), heads);
+    const bool rounded = KeepPrecision(ctx) == Precision::kBfloat16;
+    const Sizes sizes = SizesOf(q.size(1), heads, PaddingOf(rounded));
     const Angles angles = {angle_table[0].data_ptr<float>(), angle_table[1].data_ptr<float>()};
     auto out = torch::empty({rows, sizes.width}, q.options());  // (rows, D)
     auto log_sums = torch::empty({heads, rows}, q.options());   // (H, rows)
     ForEachJob(*plan, sizes, angles, heads, [&](const Job& job, int64_t head) {
-      Attend(job, {.q = q.data_ptr<float>(),
-                   .k = k.data_ptr<float>(),
-                   .v = v.data_ptr<float>(),
-                   .out = out.data_ptr<float>(),
-                   .log_sums = log_sums.data_ptr<float>() + head * rows});
+      const ForwardData data = {.q = q.data_ptr<float>(),
+                                .k = k.data_ptr<float>(),
+                                .v = v.data_ptr<float>(),
+                                .out = out.data_ptr<float>(),
+                                .log_sums = log_sums.data_ptr<float>() + head * rows};
+      rounded ? AttendBf16(job, data) : Attend(job, data);
     });
     ctx->save_for_backward({q, k, v, angle_table, out, log_sums});
     ctx->saved_data["plan"] =
@@ -556,22 +389,24 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const auto holder = ctx->saved_data["plan"].toCapsule();
     const AttentionPlan& plan = *static_cast<const PlanHolder&>(*holder).plan;
     const int64_t heads = ctx->saved_data["heads"].toInt();
-    const Sizes sizes = SizesOf(q.size(1), heads);
+    const bool rounded = KeptPrecision(ctx) == Precision::kBfloat16;
+    const Sizes sizes = SizesOf(q.size(1), heads, PaddingOf(rounded));
     const Angles angles = {saved[3][0].data_ptr<float>(), saved[3][1].data_ptr<float>()};
     const Tensor dout = gradients[0].contiguous();
     auto dq = torch::zeros_like(q);         // (rows of q, D)
     auto dk = torch::zeros_like(saved[1]);  // (rows of k, D)
     auto dv = torch::zeros_like(saved[2]);  // (rows of k, D)
     ForEachJob(plan, sizes, angles, heads, [&](const Job& job, int64_t head) {
-      AttendBackward(job, {.q = q.data_ptr<float>(),
-                           .k = saved[1].data_ptr<float>(),
-                           .v = saved[2].data_ptr<float>(),
-                           .out = saved[4].data_ptr<float>(),
-                           .log_sums = saved[5].data_ptr<float>() + head * dout.size(0),
-                           .dout = dout.data_ptr<float>(),
-                           .dq = dq.data_ptr<float>(),
-                           .dk = dk.data_ptr<float>(),
-                           .dv = dv.data_ptr<float>()});
+      const BackwardData data = {.q = q.data_ptr<float>(),
+                                 .k = saved[1].data_ptr<float>(),
+                                 .v = saved[2].data_ptr<float>(),
+                                 .out = saved[4].data_ptr<float>(),
+                                 .log_sums = saved[5].data_ptr<float>() + head * dout.size(0),
+                                 .dout = dout.data_ptr<float>(),
+                                 .dq = dq.data_ptr<float>(),
+                                 .dk = dk.data_ptr<float>(),
+                                 .dv = dv.data_ptr<float>()};
+      rounded ? AttendBackwardBf16(job, data) : AttendBackward(job, data);
     });
     return {dq, dk, dv, Tensor(), Tensor(), Tensor()};
   }

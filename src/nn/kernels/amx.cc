@@ -56,6 +56,8 @@ static_assert(sizeof(TileConfig) == 64);
 KIBITZ_AMX void LoadTileConfig(const TileConfig& config) { _tile_loadconfig(&config); }
 KIBITZ_AMX void ReleaseTiles() { _tile_release(); }
 
+thread_local int tiles_alive = 0;  // AmxTiles of this thread.
+
 }  // namespace
 
 bool HasAmx() {
@@ -65,9 +67,11 @@ bool HasAmx() {
 
 AmxTiles::AmxTiles() {
   static constexpr TileConfig kConfig;
-  LoadTileConfig(kConfig);
+  if (tiles_alive++ == 0 && HasAmx()) LoadTileConfig(kConfig);
 }
-AmxTiles::~AmxTiles() { ReleaseTiles(); }
+AmxTiles::~AmxTiles() {
+  if (--tiles_alive == 0 && HasAmx()) ReleaseTiles();
+}
 
 #else
 

@@ -32,7 +32,8 @@ inline constexpr int64_t kAmxDepth = 32;  // bfloat16 numbers of a row.
 // process use it. KIBITZ_AMX=off in the environment says no. Asks once.
 bool HasAmx();
 
-// All eight tile registers of the calling thread as full tiles, while it lives. Needs HasAmx().
+// All eight tile registers of the calling thread as full tiles, while it lives; free inside
+// another. Does nothing without HasAmx().
 class AmxTiles {
  public:
   AmxTiles();

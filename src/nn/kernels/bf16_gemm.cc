@@ -142,6 +142,25 @@ KIBITZ_AMX void PackDepth(const FloatMatrix& from, const Bf16Tiles& to) {
   }
 }
 
+KIBITZ_AMX void TransposeByTiles(const FloatMatrix& from, float* to, int64_t to_row) {
+  for (int64_t i = 0; i < from.rows; i += 16) {
+    const __mmask16 rows = FirstLanes(from.rows - i);
+    for (int64_t j = 0; j < from.columns; j += 16) {
+      const __mmask16 columns = FirstLanes(from.columns - j);
+      TileRows tile;
+      for (int64_t k = 0; k < 16; ++k) {
+        const __mmask16 lanes = i + k < from.rows ? columns : 0;
+        tile.row[k] = _mm512_maskz_loadu_epi32(lanes, from.data + (i + k) * from.row + j);
+      }
+      Transpose(tile);
+      for (int64_t k = 0; k < 16; ++k) {
+        const __mmask16 lanes = j + k < from.columns ? rows : 0;
+        _mm512_mask_storeu_epi32(to + (j + k) * to_row + i, lanes, tile.row[k]);
+      }
+    }
+  }
+}
+
 // Up to two tiles of rows by two of columns.
 struct TileBlock {
   const Bf16* left;
@@ -276,6 +295,12 @@ void MultiplyBf16Plain(const Bf16Product& product) {
   }
 }
 
+void TransposeFloatsPlain(const FloatMatrix& from, float* to, int64_t to_row) {
+  for (int64_t i = 0; i < from.rows; ++i) {
+    for (int64_t j = 0; j < from.columns; ++j) to[j * to_row + i] = from.data[i * from.row + j];
+  }
+}
+
 #if defined(KIBITZ_HAS_AMX_INTRINSICS)
 
 void PackByLines(const FloatMatrix& from, Bf16Side side, const Bf16Tiles& to) {
@@ -294,6 +319,10 @@ void MultiplyBf16(const Bf16Product& product) {
   HasAmx() ? MultiplyTiles(product) : MultiplyBf16Plain(product);
 }
 
+void TransposeFloats(const FloatMatrix& from, float* to, int64_t to_row) {
+  HasAmx() ? TransposeByTiles(from, to, to_row) : TransposeFloatsPlain(from, to, to_row);
+}
+
 #else
 
 void PackByLines(const FloatMatrix& from, Bf16Side side, const Bf16Tiles& to) {
@@ -303,6 +332,9 @@ void PackByDepth(const FloatMatrix& from, Bf16Side side, const Bf16Tiles& to) {
   PackByDepthPlain(from, side, to);
 }
 void MultiplyBf16(const Bf16Product& product) { MultiplyBf16Plain(product); }
+void TransposeFloats(const FloatMatrix& from, float* to, int64_t to_row) {
+  TransposeFloatsPlain(from, to, to_row);
+}
 
 #endif
 

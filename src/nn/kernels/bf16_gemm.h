@@ -82,9 +82,13 @@ struct Bf16Product {
 };
 void MultiplyBf16(const Bf16Product& product);
 
+// to = from^T, rows of it to_row apart.
+void TransposeFloats(const FloatMatrix& from, float* to, int64_t to_row);
+
 // The same in plain C++, for tests and processors without AMX.
 void PackByLinesPlain(const FloatMatrix& from, Bf16Side side, const Bf16Tiles& to);
 void PackByDepthPlain(const FloatMatrix& from, Bf16Side side, const Bf16Tiles& to);
 void MultiplyBf16Plain(const Bf16Product& product);
+void TransposeFloatsPlain(const FloatMatrix& from, float* to, int64_t to_row);
 
 }  // namespace kibitz::nn

@@ -52,6 +52,19 @@ TEST(Bf16GemmTest, PacksAsThePlainVersionDoes) {
   }
 }
 
+TEST(Bf16GemmTest, Transposes) {
+  for (const auto& [rows, columns] :
+       std::vector<std::array<int64_t, 2>>{{1, 1}, {16, 16}, {33, 17}, {28, 32}}) {
+    const auto numbers = RandomBf16Floats(rows * columns, 1);
+    const FloatMatrix matrix = {numbers.data(), columns, rows, columns};
+    std::vector<float> found(static_cast<size_t>(columns * (rows + 1)), 7.0F);
+    std::vector<float> expected = found;
+    TransposeFloats(matrix, found.data(), rows + 1);
+    TransposeFloatsPlain(matrix, expected.data(), rows + 1);
+    EXPECT_EQ(found, expected);
+  }
+}
+
 TEST(Bf16GemmTest, MultipliesAsThePlainVersionDoes) {
   for (const auto& [rows, depth, columns] : std::vector<std::array<int64_t, 3>>{
            {1, 1, 1}, {16, 32, 16}, {32, 64, 32}, {48, 40, 48}, {33, 70, 17}, {7, 300, 100}}) {
