@@ -279,6 +279,19 @@ TEST_F(DecoderTrainTest, TheModelIsThatOfTheCheckpoint) {
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.err, HasSubstr("model.embed_dim is 32, but the weights to start from, " + last +
                                    ", have 16"));
+  // Parts that the weights lack can be added; they start at 0.
+  const Ran added =
+      finetune("added", last, {"--line-votes", "--value-votes", "--learning-rate", "0"});
+  ASSERT_EQ(added.code, 0) << added.err;
+  Tensors tensors = TensorsOf(json::parse(added.out)["checkpoint"]);
+  EXPECT_EQ(tensors.count("line_vote.weight"), 1U);
+  EXPECT_EQ(tensors.count("value_vote.weight"), 1U);
+  const auto step = [](const Ran& run) {
+    return json::parse(run.out)["metrics"]["total_loss"].get<double>();
+  };
+  EXPECT_NEAR(step(added), step(finetune("as-it-was", last, {"--learning-rate", "0"})), 1e-5);
+  EXPECT_THAT(finetune("z", last, {"--value-votes"}).err,
+              HasSubstr("value_votes is true without line_votes"));
 }
 
 TEST_F(DecoderTrainTest, MistakesAreExplained) {

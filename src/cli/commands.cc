@@ -19,6 +19,7 @@ std::vector<Command> AllCommands() {
                                    DecoderDump(),
                                    DecoderMigrate(),
                                    DecoderWiden(),
+                                   DecoderPriors(),
                                    DecoderExport(),
                                    DecoderPredict(),
                                    DecoderThink(),

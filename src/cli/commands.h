@@ -19,6 +19,7 @@ Command DecoderTokens();
 Command DecoderDump();
 Command DecoderMigrate();
 Command DecoderWiden();
+Command DecoderPriors();
 Command DecoderExport();
 Command DecoderPredict();
 Command DecoderThink();

@@ -110,6 +110,7 @@ class VariationReader {
     result.has_fraction = fraction.has_value();
     result.variation.root_move = TokenOf(*move);
     result.variation.visit_fraction = fraction.value_or(0);
+    result.variation.prior = item["prior"].OptionalDouble().value_or(0);
     result.variation.first_node = static_cast<uint32_t>(row_.nodes.size());
     if (!ReadNodes(item["nodes"], row_.root.After(*move))) return false;
     if (row_.nodes.size() == result.variation.first_node) {

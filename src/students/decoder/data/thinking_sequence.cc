@@ -30,12 +30,14 @@ size_t CountCandidates(const SearchRow& row, int max_variations) {
   return std::min(row.variations.size(), static_cast<size_t>(max_variations));
 }
 
-// Ranks of candidates drawn one after another by their fractions, without those without nodes.
+// Ranks of candidates drawn one after another by their fractions or priors, without those without
+// nodes.
 std::vector<int> DrawCandidates(const SearchRow& row, const ThinkingOptions& options,
                                 const ThinkingAttempt& attempt, Rng& rng) {
-  std::vector<double> utilities;  // The Gumbel noise makes this a draw by the fractions.
+  std::vector<double> utilities;  // The Gumbel noise makes this a draw by the shares.
   for (const SearchVariation& variation : row.variations) {
-    utilities.push_back(std::log(std::max(variation.visit_fraction, 1e-12)));
+    const double share = options.candidates_by_prior ? variation.prior : variation.visit_fraction;
+    utilities.push_back(std::log(std::max(share, 1e-12)));
   }
   std::vector<int> ranking = DrawOrder(utilities, options.candidate_temperature, rng);
   std::erase_if(ranking, [&](int rank) {
@@ -369,6 +371,8 @@ Fields FieldsOf(ThinkingOptions& options) {
              "probability of showing fewer than max_variations", {.min = 0, .max = 1});
   fields.Add("draw_candidates", options.draw_candidates,
              "draw the variations by their fractions of visits; else take the most visited");
+  fields.Add("candidates_by_prior", options.candidates_by_prior,
+             "draw them by the records' priors instead, which 'decoder priors' writes");
   fields.Add("candidate_temperature", options.candidate_temperature, "temperature of that draw",
              {.min = 1e-3, .max = 1000});
   fields.Add("soft_targets", options.soft_targets,

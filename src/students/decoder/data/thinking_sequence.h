@@ -35,6 +35,7 @@ struct LineNode {
 struct SearchVariation {
   TokenId root_move = 0;
   double visit_fraction = 0;
+  double prior = 0;         // Of a policy; 0 if the record has none.
   uint32_t first_node = 0;  // Into SearchRow::nodes.
   uint32_t node_count = 0;
   // The record has no node because the root move ends the game; its one node was added.
@@ -67,6 +68,7 @@ struct ThinkingOptions {
   int min_depth = 1;                 // Of the random depth, where a line is long enough.
   double fewer_variations_prob = 0;  // Show fewer than max_variations: any smaller number.
   bool draw_candidates = false;      // Candidates drawn from all variations, not the most visited.
+  bool candidates_by_prior = false;  // By the records' priors instead of their fractions.
   double candidate_temperature = 1;  // Of that draw: fractions to the power of 1 / this.
   bool soft_targets = false;         // Fractions of visits as targets of root moves.
   double legal_share = 0;            // Of soft root targets: alike for all legal moves.
