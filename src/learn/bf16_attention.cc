@@ -313,6 +313,9 @@ void BlockBackwardBf16(const Job& job, const BackwardData& data, const QueryRun&
   const Sizes& sizes = job.sizes;
   const TransposedBlock block(job, asked, first);
   job.LoadQueries(data.q, asked, first, block.rows, room.queries);
+  for (int64_t i = 0; data.clear_dq && i < block.rows; ++i) {
+    std::fill_n(job.Columns(data.dq, asked.q_begin + first + i), sizes.head_width, 0.0F);
+  }
   QueryFloats row_sums{};
   QueryFloats log_sums{};
   for (int64_t i = 0; i < block.rows; ++i) {
