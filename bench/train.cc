@@ -309,6 +309,7 @@ void BenchMixedTwenty48(Bench& bench) {
                                             .num_key_value_heads = 4,
                                             .intermediate_size = 384});
   InitEncoder(net, 1);
+  torch::manual_seed(1);
   const twenty48::TargetRows rows = {.tokens = torch::randint(0, 12, {kBoards, 16}),
                                      .legal = torch::ones({kBoards, 4}, torch::kBool),
                                      .moves = torch::randint(0, 4, {kBoards}),

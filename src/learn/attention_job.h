@@ -173,6 +173,7 @@ struct BackwardData {
   float* dq;  // Added to: runs may share rows.
   float* dk;
   float* dv;
+  bool clear_dq = false;  // No two runs share rows, and dq is not cleared.
 };
 
 // The gradients that pass through a query's own key and value, which only this query sees.

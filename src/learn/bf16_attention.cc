@@ -124,8 +124,8 @@ struct Mixer {
   float* transposed;  // (padded, kQueries)
 };
 
-// Scores become e^(score - largest), or 0 where not seen; `softmax` has the largest in and the sums
-// out.
+// Scores become e^(score - largest), or about 0 where not seen; `softmax` has the largest in and
+// the sums out.
 struct ColumnSoftmax {
   QueryFloats largest;
   QueryFloats sum;
@@ -148,7 +148,7 @@ void SoftmaxColumns(const TransposedBlock& block, float* scores, ColumnSoftmax& 
     Lanes sum{};
     for (int64_t key = 0; key < block.keys; ++key) {
       float* row = scores + key * kQueries + q;
-      const Lanes weight = nn::Exp(Load(row) - largest);
+      const Lanes weight = nn::QuickExp(Load(row) - largest);
       Store(row, weight);
       sum += weight;
     }
@@ -287,7 +287,7 @@ void WeightsAndGradients(const TransposedBlock& block, const QueryFloats& log_su
     float* gradient = gradients + key * kQueries + q;
     Lanes score = Load(weight);
     if constexpr (masked) score = block.Masked(score, key, q);
-    const Lanes share = nn::Exp(score - Load(&log_sums[at]));
+    const Lanes share = nn::QuickExp(score - Load(&log_sums[at]));
     Store(weight, share);
     Store(gradient, share * (Load(gradient) - Load(&row_sums[at])));
   });
@@ -313,6 +313,9 @@ void BlockBackwardBf16(const Job& job, const BackwardData& data, const QueryRun&
   const Sizes& sizes = job.sizes;
   const TransposedBlock block(job, asked, first);
   job.LoadQueries(data.q, asked, first, block.rows, room.queries);
+  for (int64_t i = 0; data.clear_dq && i < block.rows; ++i) {
+    std::fill_n(job.Columns(data.dq, asked.q_begin + first + i), sizes.head_width, 0.0F);
+  }
   QueryFloats row_sums{};
   QueryFloats log_sums{};
   for (int64_t i = 0; i < block.rows; ++i) {

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "base/check.h"
+#include "learn/bf16_block_attention.h"
 #include "learn/parallel.h"
+#include "learn/precision.h"
 #include "learn/rms_rows.h"
 #include "nn/transformer/block_attention.h"
 
@@ -53,6 +55,15 @@ struct HeadPlace {
   int64_t kv;
   int64_t scores;
 };
+
+// In bfloat16; blocks of other sizes stay in float32.
+bool IsRounded(const Plan& plan, Precision precision) {
+  return precision == Precision::kBfloat16 && plan.s == kBf16BlockRows;
+}
+
+Bf16BlockSizes RoundedSizes(const Plan& plan) {
+  return {.heads = plan.heads, .kv_heads = plan.kv_heads, .e = plan.e, .scale = plan.scale};
+}
 
 // dscores = scale * shares * (dshares - sum of shares * dshares), in place of dshares; (S, S).
 void SoftmaxBackward(const float* shares, float* dshares, int64_t s, float scale) {
@@ -127,7 +138,17 @@ struct BlockAttentionFunction : torch::autograd::Function<BlockAttentionFunction
     auto out = torch::empty_like(q);  // (R, H E)
     auto shares =
         torch::empty({plan.blocks, heads, plan.s, plan.s}, q.options());  // After softmax.
+    const bool rounded = IsRounded(plan, KeepPrecision(ctx));
     ForEachPiece(plan.blocks, kBlocksOfPiece, [&](int64_t begin, int64_t end) {
+      if (rounded) {
+        const HeadPlace place(plan, begin, 0);
+        return AttendBlocksBf16(RoundedSizes(plan), end - begin,
+                                {.q = q.data_ptr<float>() + place.q,
+                                 .k = k.data_ptr<float>() + place.kv,
+                                 .v = v.data_ptr<float>() + place.kv,
+                                 .out = out.data_ptr<float>() + place.q,
+                                 .shares = shares.data_ptr<float>() + place.scores});
+      }
       std::vector<float> transposed(static_cast<size_t>(plan.e * plan.s));
       for (int64_t block = begin; block < end; ++block) {
         for (int64_t kv_head = 0; kv_head < kv_heads; ++kv_head) {
@@ -165,10 +186,23 @@ struct BlockAttentionFunction : torch::autograd::Function<BlockAttentionFunction
                     {.rows = shares.size(3),
                      .heads = shares.size(1),
                      .kv_heads = ctx->saved_data["kv_heads"].toInt()});
+    const bool rounded = IsRounded(plan, KeptPrecision(ctx));
     auto dq = torch::empty_like(q);
-    auto dk = torch::zeros_like(k);
-    auto dv = torch::zeros_like(v);
+    auto dk = rounded ? torch::empty_like(k) : torch::zeros_like(k);
+    auto dv = rounded ? torch::empty_like(v) : torch::zeros_like(v);
     ForEachPiece(plan.blocks, kBlocksOfPiece, [&](int64_t begin, int64_t end) {
+      if (rounded) {
+        const HeadPlace place(plan, begin, 0);
+        return AttendBlocksBackwardBf16(RoundedSizes(plan), end - begin,
+                                        {.q = q.data_ptr<float>() + place.q,
+                                         .k = k.data_ptr<float>() + place.kv,
+                                         .v = v.data_ptr<float>() + place.kv,
+                                         .shares = shares.data_ptr<float>() + place.scores,
+                                         .dout = dout.data_ptr<float>() + place.q,
+                                         .dq = dq.data_ptr<float>() + place.q,
+                                         .dk = dk.data_ptr<float>() + place.kv,
+                                         .dv = dv.data_ptr<float>() + place.kv});
+      }
       std::vector<float> transposed(static_cast<size_t>(plan.e * plan.s));
       std::vector<float> dscores(static_cast<size_t>(plan.s * plan.s));
       for (int64_t block = begin; block < end; ++block) {

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "learn/precision.h"
 #include "learn/runtime.h"
 
 namespace kibitz::learn {
@@ -29,6 +30,28 @@ Outcome Evaluate(const Attention& attention, const std::vector<Tensor>& inputs,
   return outcome;
 }
 
+// Mixed precision: near the plain form, and the same with any number of threads.
+void ExpectBlocksNearInBfloat16(const std::vector<Tensor>& inputs, const BlockShape& shape,
+                                const Outcome& plain) {
+  const auto rounded = [](const Tensor& q, const Tensor& k, const Tensor& v, const BlockShape& of) {
+    const PrecisionScope scope(Precision::kBfloat16);  // Not around backward.
+    return BlockAttention(q, k, v, of);
+  };
+  SetThreads(1);
+  const Outcome one = Evaluate(rounded, inputs, shape);
+  SetThreads(2);
+  const Outcome two = Evaluate(rounded, inputs, shape);
+  const auto expect_near = [](const Tensor& found, const Tensor& expected) {
+    EXPECT_LT((found - expected).norm().item<double>(), 1e-2 * expected.norm().item<double>());
+  };
+  expect_near(one.out, plain.out);
+  EXPECT_TRUE(torch::equal(one.out, two.out));
+  for (size_t i = 0; i < 3; ++i) {
+    expect_near(one.gradients[i], plain.gradients[i]);
+    EXPECT_TRUE(torch::equal(one.gradients[i], two.gradients[i]));
+  }
+}
+
 TEST(BlockAttention, AgreesWithThePlainForm) {
   struct Case {
     BlockShape shape;
@@ -37,6 +60,7 @@ TEST(BlockAttention, AgreesWithThePlainForm) {
   };
   const std::vector<Case> cases = {{{16, 4, 4}, 32, 5},
                                    {{16, 4, 2}, 8, 40},
+                                   {{16, 8, 4}, 28, 3},
                                    {{16, 6, 3}, 24, 3},
                                    {{5, 2, 1}, 11, 2}};  // No multiple of any vector.
   for (const Case& item : cases) {
@@ -53,6 +77,7 @@ TEST(BlockAttention, AgreesWithThePlainForm) {
     const Outcome two = Evaluate(BlockAttention, inputs, item.shape);
     EXPECT_LT((one.out - plain.out).abs().max().item<double>(), 1e-5);
     EXPECT_TRUE(torch::equal(one.out, two.out));
+    ExpectBlocksNearInBfloat16(inputs, item.shape, plain);
     for (size_t i = 0; i < 3; ++i) {
       const double size = plain.gradients[i].abs().max().item<double>();
       EXPECT_LT((one.gradients[i] - plain.gradients[i]).abs().max().item<double>(), 1e-5 * size);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -11,6 +13,7 @@
 #include "learn/precision.h"
 #include "learn/products.h"
 #include "learn/rms_rows.h"
+#include "nn/kernels/aligned.h"
 #include "nn/kernels/lanes.h"
 
 namespace kibitz::learn {
@@ -38,17 +41,24 @@ float* Row(const Tensor& matrix, int64_t row) {
   return static_cast<float*>(matrix.unsafeGetTensorImpl()->data()) + row * matrix.size(1);
 }
 
-// Memory of one piece of work.
+// Memory of one piece of work, aligned to cache lines.
 class Scratch {
  public:
-  explicit Scratch(int64_t columns)
-      : columns_(columns),
-        data_(std::make_unique_for_overwrite<float[]>(static_cast<size_t>(kBlockRows * columns))) {}
+  explicit Scratch(int64_t columns) : columns_(columns) {
+    if (columns == 0) return;
+    const int64_t bytes = kBlockRows * columns * int64_t{sizeof(float)};
+    data_.reset(static_cast<float*>(std::aligned_alloc(
+        nn::kCacheLine, static_cast<size_t>(nn::RoundUp(bytes, nn::kCacheLine)))));
+    CHECK(data_ != nullptr);
+  }
   float* Row(int64_t row) const { return data_.get() + row * columns_; }
 
  private:
+  struct Free {
+    void operator()(float* block) const { std::free(block); }
+  };
   int64_t columns_;
-  std::unique_ptr<float[]> data_;
+  std::unique_ptr<float[], Free> data_;
 };
 
 // Calls body(begin, end) for blocks of rows.
@@ -276,14 +286,28 @@ struct NormProjectFunction : torch::autograd::Function<NormProjectFunction> {
   }
 };
 
+// Columns that are too few to share among threads.
+constexpr int64_t kNarrow = 512;
+
 struct AddProjectedFunction : torch::autograd::Function<AddProjectedFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& onto_in, const Tensor& x_in,
                         const Tensor& weight) {
     const Tensor onto = Plain(onto_in);
     const Tensor x = Plain(x_in);
-    auto out = onto.clone();  // (R, N)
-    const auto packed = Pack({{weight, Layout::kTransposed}}, KeepPrecision(ctx));
-    Compute({{x, packed.data(), out, /*add=*/true}});
+    const Precision precision = KeepPrecision(ctx);
+    const auto packed = Pack({{weight, Layout::kTransposed}}, precision);
+    Tensor out;  // (R, N)
+    if (precision == Precision::kBfloat16 && weight.size(0) <= kNarrow) {
+      out = torch::empty_like(onto);
+      ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
+        std::copy(Row(onto, begin), Row(onto, end), Row(out, begin));
+        Multiply({Row(x, begin), x.size(1), end - begin}, packed[0],
+                 {Row(out, begin), out.size(1), /*add=*/true});
+      });
+    } else {
+      out = onto.clone();
+      Compute({{x, packed.data(), out, /*add=*/true}});
+    }
     ctx->save_for_backward({x, weight});
     return out;
   }
@@ -297,15 +321,18 @@ struct AddProjectedFunction : torch::autograd::Function<AddProjectedFunction> {
     const auto packed = Pack({{saved[1], Layout::kAsIs}}, precision);
     const SumFactor a(dy, SumFactor::Side::kA, precision);
     const SumFactor b(saved[0], SumFactor::Side::kB, precision);
-    if (precision == Precision::kBfloat16) {
-      ForEachBlock(dy.size(0), [&](int64_t begin, int64_t end) {
-        a.Keep(begin, end);
-        b.Keep(begin, end);
-      });
-    }
     RowSums sums;
     sums.Add(dweight, a, b);
-    Compute({{dy, packed.data(), dx}}, sums);
+    if (precision == Precision::kFloat32) {
+      Compute({{dy, packed.data(), dx}}, sums);
+      return {dy, dx, dweight};
+    }
+    ForEachBlock(dy.size(0), [&](int64_t begin, int64_t end) {
+      Multiply({Row(dy, begin), dy.size(1), end - begin}, packed[0], {Row(dx, begin), dx.size(1)});
+      a.Keep(begin, end);
+      b.Keep(begin, end);
+    });
+    sums.Compute();
     return {dy, dx, dweight};
   }
 };
@@ -348,9 +375,25 @@ void BackwardOf(const SwiGluRowBackward& row, int64_t size) {
   }
 }
 
+// What goes into the products of an MLP, packed.
+struct MlpFactors {
+  MlpFactors(at::TensorList weights, Layout layout, Precision precision)
+      : precision(precision), packed(PackAll(weights, layout, precision)) {}
+
+  // gate_out and up_out, (rows, F), of a block of normed rows, (rows, D).
+  void Widen(const LeftRows& normed, float* gate_out, float* up_out) const {
+    const LeftBlock left(normed, packed[0].depth(), precision);
+    left.Multiply(packed[0], {gate_out, packed[0].columns()});
+    left.Multiply(packed[1], {up_out, packed[1].columns()});
+  }
+
+  Precision precision;
+  std::vector<PackedMatrix> packed;  // gate, up, and perhaps down.
+};
+
 struct MlpFunction : torch::autograd::Function<MlpFunction> {
   // What backward needs of forward.
-  enum Saved : size_t { kX, kFactor, kGateOut, kUpOut, kScale, kGate, kUp, kDown };
+  enum Saved : size_t { kX, kFactor, kScale, kGate, kUp, kDown, kGateOut, kUpOut };
 
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& scale_in,
                         const Tensor& gate, const Tensor& up, const Tensor& down, double epsilon) {
@@ -358,28 +401,29 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     const Tensor scale = Plain(scale_in);
     const RmsScale norm = NormOf(scale, epsilon);
     const int64_t hidden_width = gate.size(0);
-    auto factor = torch::empty({x.size(0)}, x.options());  // (R)
-    auto gate_out = Empty(x.size(0), hidden_width, x);     // (R, F)
-    auto up_out = Empty(x.size(0), hidden_width, x);       // (R, F)
-    auto y = torch::empty_like(x);                         // (R, D)
     const Precision precision = KeepPrecision(ctx);
-    const auto packed = PackAll({gate, up, down}, Layout::kTransposed, precision);
+    auto factor = torch::empty({x.size(0)}, x.options());  // (R)
+    auto y = torch::empty_like(x);                         // (R, D)
+    variable_list saved = {x, factor, scale, gate, up, down};
+    if (precision == Precision::kFloat32) {
+      saved.push_back(Empty(x.size(0), hidden_width, x));  // (R, F)
+      saved.push_back(Empty(x.size(0), hidden_width, x));  // (R, F)
+    }
+    const MlpFactors factors({gate, up, down}, Layout::kTransposed, precision);
     ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
       const Scratch normed(norm.width);
       const Scratch hidden(hidden_width);
+      const MlpOutputs outputs(saved, begin, hidden_width);
       for (int64_t row = begin; row < end; ++row) {
         factor.data_ptr<float>()[row] = NormRow(norm, Row(x, row), normed.Row(row - begin));
       }
-      const LeftBlock left({normed.Row(0), norm.width, end - begin}, norm.width, precision);
-      left.Multiply(packed[0], {Row(gate_out, begin), hidden_width});
-      left.Multiply(packed[1], {Row(up_out, begin), hidden_width});
-      SwiGluRow(Row(gate_out, begin), Row(up_out, begin), (end - begin) * hidden_width,
-                hidden.Row(0));
+      factors.Widen({normed.Row(0), norm.width, end - begin}, outputs.gate, outputs.up);
+      SwiGluRow(outputs.gate, outputs.up, (end - begin) * hidden_width, hidden.Row(0));
       std::copy(Row(x, begin), Row(x, end), Row(y, begin));
-      Multiply({hidden.Row(0), hidden_width, end - begin}, packed[2],
+      Multiply({hidden.Row(0), hidden_width, end - begin}, factors.packed[2],
                {Row(y, begin), norm.width, /*add=*/true});
     });
-    ctx->save_for_backward({x, factor, gate_out, up_out, scale, gate, up, down});
+    ctx->save_for_backward(std::move(saved));
     return y;
   }
 
@@ -388,7 +432,7 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     const Tensor& x = saved[kX];
     const Tensor dy = Plain(gradients[0]);  // (R, D)
     auto dx = torch::empty_like(x);         // (R, D)
-    const int64_t hidden_width = saved[kGateOut].size(1);
+    const int64_t hidden_width = saved[kGate].size(0);
     const RmsScale norm = NormOf(saved[kScale], 0);
     const Precision precision = KeptPrecision(ctx);
     using Side = SumFactor::Side;
@@ -399,6 +443,9 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     const SumFactor dy_sums(dy, Side::kA, precision);
     ScaleSums scale_sums(x.size(0), x.size(1));
     const auto packed = PackAll({saved[kGate], saved[kUp], saved[kDown]}, Layout::kAsIs, precision);
+    const bool again = saved.size() <= kGateOut;
+    std::optional<MlpFactors> factors;
+    if (again) factors.emplace({saved[kGate], saved[kUp]}, Layout::kTransposed, precision);
     ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
       const int64_t rows = end - begin;
       const Scratch dhidden(hidden_width);
@@ -407,9 +454,15 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
       const SumBlock block_hidden(hidden, begin, end);
       const SumBlock dgate(dgate_out, begin, end);
       const SumBlock dup(dup_out, begin, end);
+      const MlpOutputs outputs(saved, begin, hidden_width);
+      const float* factor = saved[kFactor].data_ptr<float>() + begin;
+      for (int64_t i = 0; i < rows; ++i) {
+        ScaleRow(norm, Row(x, begin + i), factor[i], block_normed.Row(i));
+      }
+      if (again) factors->Widen({block_normed.data(), norm.width, rows}, outputs.gate, outputs.up);
       Multiply({Row(dy, begin), norm.width, rows}, packed[2], {dhidden.Row(0), hidden_width});
-      BackwardOf({.gate = Row(saved[kGateOut], begin),
-                  .up = Row(saved[kUpOut], begin),
+      BackwardOf({.gate = outputs.gate,
+                  .up = outputs.up,
                   .dhidden = dhidden.Row(0),
                   .dgate = dgate.data(),
                   .dup = dup.data(),
@@ -418,15 +471,13 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
       Multiply({dgate.data(), hidden_width, rows}, packed[0], {dnormed.Row(0), norm.width});
       Multiply({dup.data(), hidden_width, rows}, packed[1],
                {dnormed.Row(0), norm.width, /*add=*/true});
-      for (int64_t row = begin; row < end; ++row) {
-        const float factor = saved[kFactor].data_ptr<float>()[row];
-        NormRowBackward(norm, {.x = Row(x, row),
-                               .factor = factor,
-                               .dy = dnormed.Row(row - begin),
-                               .onto = Row(dy, row),
-                               .dx = Row(dx, row),
+      for (int64_t i = 0; i < rows; ++i) {
+        NormRowBackward(norm, {.x = Row(x, begin + i),
+                               .factor = factor[i],
+                               .dy = dnormed.Row(i),
+                               .onto = Row(dy, begin + i),
+                               .dx = Row(dx, begin + i),
                                .dscale = scale_sums.Of(begin)});
-        ScaleRow(norm, Row(x, row), factor, block_normed.Row(row - begin));
       }
       for (const SumBlock* block : {&block_normed, &block_hidden, &dgate, &dup}) block->Keep();
       dy_sums.Keep(begin, end);
@@ -441,6 +492,19 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     sums.Compute();
     return {dx, scale_sums.Total(), dgate, dup, ddown, Tensor()};
   }
+
+ private:
+  // A block of gate_out and up_out: kept for backward in float32; else in memory of its own, since
+  // in bfloat16 it takes longer to fetch them than to compute them again.
+  struct MlpOutputs {
+    MlpOutputs(const variable_list& saved, int64_t begin, int64_t width)
+        : own(saved.size() > kGateOut ? 0 : 2 * width),
+          gate(saved.size() > kGateOut ? Row(saved[kGateOut], begin) : own.Row(0)),
+          up(saved.size() > kGateOut ? Row(saved[kUpOut], begin) : gate + kBlockRows * width) {}
+    Scratch own;
+    float* gate;
+    float* up;
+  };
 };
 
 }  // namespace

@@ -80,6 +80,14 @@ TEST(FusedTest, ExpIsExact) {
   EXPECT_EQ(Exp(Spread(-INFINITY))[0], 0);
 }
 
+TEST(FusedTest, QuickExpIsNearlyExact) {
+  for (float x = -86; x < 86; x += 0.37F) {
+    const double expected = std::exp(static_cast<double>(x));
+    EXPECT_NEAR(nn::QuickExp(Spread(x))[0], expected, 1e-5 * expected) << x;
+  }
+  EXPECT_LT(nn::QuickExp(Spread(-INFINITY))[0], 1e-37);
+}
+
 TEST(FusedTest, RmsNorm) {
   const Computation fast = [](const auto& in) { return FusedRmsNorm(in[0], in[1]); };
   const Computation plain = [](const auto& in) {

@@ -358,6 +358,42 @@ struct PlanHolder : torch::CustomClassHolder {
 // What rows of a head are padded to.
 int64_t PaddingOf(bool rounded) { return rounded ? kBf16Padding : kTileColumns; }
 
+// Counts the rows that runs write.
+class Coverage {
+ public:
+  explicit Coverage(int64_t rows) : times_(static_cast<size_t>(rows)) {}
+  void Add(int64_t begin, int64_t count) {
+    for (int64_t i = begin; i < begin + count; ++i) ++times_[static_cast<size_t>(i)];
+  }
+  bool EachOnce() const {
+    return std::all_of(times_.begin(), times_.end(), [](int32_t times) { return times == 1; });
+  }
+
+ private:
+  std::vector<int32_t> times_;
+};
+
+// Every row of q belongs to one query.
+bool EachQueryOnce(const AttentionPlan& plan, int64_t q_rows) {
+  Coverage coverage(q_rows);
+  for (const KeyRun& run : plan.keys) {
+    for (const QueryRun& queries : run.queries) coverage.Add(queries.q_begin, queries.count);
+  }
+  return coverage.EachOnce();
+}
+
+// Every row of k is in a key run or a query's own.
+bool EachKeyOnce(const AttentionPlan& plan, int64_t k_rows) {
+  Coverage coverage(k_rows);
+  for (const KeyRun& run : plan.keys) {
+    coverage.Add(run.k_begin, run.k_count);
+    for (const QueryRun& queries : run.queries) {
+      if (queries.own_begin >= 0) coverage.Add(queries.own_begin, queries.count);
+    }
+  }
+  return coverage.EachOnce();
+}
+
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
                         const Tensor& angle_table, std::shared_ptr<const AttentionPlan> plan,
@@ -393,9 +429,11 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const Sizes sizes = SizesOf(q.size(1), heads, PaddingOf(rounded));
     const Angles angles = {saved[3][0].data_ptr<float>(), saved[3][1].data_ptr<float>()};
     const Tensor dout = gradients[0].contiguous();
-    auto dq = torch::zeros_like(q);         // (rows of q, D)
-    auto dk = torch::zeros_like(saved[1]);  // (rows of k, D)
-    auto dv = torch::zeros_like(saved[2]);  // (rows of k, D)
+    const bool clear_dq = rounded && EachQueryOnce(plan, q.size(0));
+    const bool each_key = rounded && EachKeyOnce(plan, saved[1].size(0));
+    auto dq = clear_dq ? torch::empty_like(q) : torch::zeros_like(q);  // (rows of q, D)
+    auto dk = each_key ? torch::empty_like(saved[1]) : torch::zeros_like(saved[1]);  // Rows of k.
+    auto dv = each_key ? torch::empty_like(saved[2]) : torch::zeros_like(saved[2]);  // The same.
     ForEachJob(plan, sizes, angles, heads, [&](const Job& job, int64_t head) {
       const BackwardData data = {.q = q.data_ptr<float>(),
                                  .k = saved[1].data_ptr<float>(),
@@ -405,7 +443,8 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
                                  .dout = dout.data_ptr<float>(),
                                  .dq = dq.data_ptr<float>(),
                                  .dk = dk.data_ptr<float>(),
-                                 .dv = dv.data_ptr<float>()};
+                                 .dv = dv.data_ptr<float>(),
+                                 .clear_dq = clear_dq};
       rounded ? AttendBackwardBf16(job, data) : AttendBackward(job, data);
     });
     return {dq, dk, dv, Tensor(), Tensor(), Tensor()};

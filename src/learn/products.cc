@@ -35,9 +35,9 @@ constexpr int64_t kSumColumns = 4 * kTileColumns;
 
 // In bfloat16: the piece of the output that one task computes, and tiles of depth whose factors
 // stay in the second cache.
-constexpr int64_t kTileSumRows = 64;
+constexpr int64_t kTileSumRows = 128;
 constexpr int64_t kTileSumColumns = 128;
-constexpr int64_t kTileSumDepth = 16;
+constexpr int64_t kTileSumDepth = 32;
 
 // Columns of a right factor in bfloat16 that are packed together.
 constexpr int64_t kTilePanel = 2 * nn::kAmxRows;
@@ -73,12 +73,6 @@ void PackLeft(const LeftRows& left, int64_t depth, float* to) {
     }
   }
 }
-
-// A range of the right factor's panels.
-struct Panels {
-  int64_t begin = 0;
-  int64_t end = 0;
-};
 
 // Adds a slice of the depth, from k on, to the sums of some panels. kPacked: `left` comes from
 // PackLeft, else it is the rows themselves. The last panel's sums go to `edge` when it is not full.
@@ -237,18 +231,24 @@ LeftBlock::LeftBlock(const LeftRows& rows, int64_t depth, Precision precision) :
 
 void LeftBlock::Multiply(const PackedMatrix& right, const ProductOut& out) const {
   if (right.precision() == Precision::kFloat32) return learn::Multiply(rows_, right, out);
+  Multiply(right, out, {0, right.panels()});
+}
+
+void LeftBlock::Multiply(const PackedMatrix& right, const ProductOut& out,
+                         const Panels& panels) const {
+  const int64_t column = panels.begin * kTilePanel;
   nn::MultiplyBf16({.left = tiles_.all(),
-                    .right = right.tiles(),
+                    .right = right.tiles().At(column / nn::kAmxRows, 0),
                     .depth_tiles = tiles_.depth_tiles(),
                     .rows = rows_.rows,
-                    .columns = right.columns(),
-                    .out = out.data,
+                    .columns = std::min(right.columns(), panels.end * kTilePanel) - column,
+                    .out = out.data + column,
                     .out_row = out.row,
                     .add = out.add});
 }
 
 int64_t WholeProduct::tasks() const {
-  const bool grouped = kOwnTiles && right->precision() == Precision::kFloat32;
+  const bool grouped = kOwnTiles || right->precision() == Precision::kBfloat16;
   const int64_t groups = grouped ? (right->panels() + kPanelsAtOnce - 1) / kPanelsAtOnce : 1;
   return groups * ((x.size(0) + kBlockRows - 1) / kBlockRows);
 }
@@ -261,7 +261,11 @@ void WholeProduct::Run(int64_t task) const {
   const LeftRows left = {x.data_ptr<float>() + row * x.size(1), x.size(1),
                          std::min(kBlockRows, x.size(0) - row)};
   const ProductOut to = {out.data_ptr<float>() + row * out.size(1), out.size(1), add};
-  if (!kOwnTiles || right->precision() == Precision::kBfloat16) return Multiply(left, *right, to);
+  if (right->precision() == Precision::kBfloat16) {
+    return LeftBlock(left, x.size(1), right->precision())
+        .Multiply(*right, to, {panel, std::min(right->panels(), panel + kPanelsAtOnce)});
+  }
+  if (!kOwnTiles) return Multiply(left, *right, to);
   MultiplyTiles(left, *right, {panel, std::min(right->panels(), panel + kPanelsAtOnce)}, to);
 }
 
@@ -306,13 +310,14 @@ SumBlock::SumBlock(const SumFactor& factor, int64_t begin, int64_t end)
 void RowSums::Add(const Tensor& out, const SumFactor& a, const SumFactor& b) {
   if (a.precision() == Precision::kFloat32) return Add(out, a.floats(), b.floats());
   CHECK(out.is_contiguous());
-  for (int64_t row = 0; row < out.size(0); row += kTileSumRows) {
+  const int64_t most = out.size(0) > kTileSumRows ? kTileSumRows : kTileSumRows / 2;
+  for (int64_t row = 0; row < out.size(0); row += most) {
     for (int64_t column = 0; column < out.size(1); column += kTileSumColumns) {
       Task task{.out = out,
                 .a = {},
                 .b = {},
                 .row = row,
-                .rows = std::min(kTileSumRows, out.size(0) - row),
+                .rows = std::min(most, out.size(0) - row),
                 .column = column,
                 .columns = std::min(kTileSumColumns, out.size(1) - column),
                 .a_tiles = &a,

@@ -82,11 +82,19 @@ struct ProductOut {
 // out = left * right, by the thread that calls; at most kBlockRows rows.
 void Multiply(const LeftRows& left, const PackedMatrix& right, const ProductOut& out);
 
+// A range of a right factor's panels.
+struct Panels {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
 // A block of rows for several products in one precision: rounds them once.
 class LeftBlock {
  public:
   LeftBlock(const LeftRows& rows, int64_t depth, Precision precision);
   void Multiply(const PackedMatrix& right, const ProductOut& out) const;
+  // Some columns of the product, in bfloat16.
+  void Multiply(const PackedMatrix& right, const ProductOut& out, const Panels& panels) const;
 
  private:
   LeftRows rows_;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "nn/kernels/amx.h"
 
 namespace kibitz::learn {
 namespace {
@@ -163,6 +164,7 @@ RuntimeReport InspectRuntime() {
   report.kernels = OpenBlasKernels();
   report.threads = at::get_num_threads();
   report.cuda_devices = static_cast<int>(torch::cuda::device_count());
+  report.amx = nn::HasAmx();
   report.matmul_gflops = MeasureMatmul();
   report.plain_gflops = MeasurePlain();
   return report;

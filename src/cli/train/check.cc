@@ -16,6 +16,7 @@ int Run(const TrainCheckOptions& options, const Context& context) {
                {"kernels", report.kernels},
                {"threads", report.threads},
                {"cuda_devices", report.cuda_devices},
+               {"amx", report.amx},
                {"matmul_gflops", report.matmul_gflops},
                {"plain_gflops", report.plain_gflops},
                {"good", good}});
@@ -23,8 +24,9 @@ int Run(const TrainCheckOptions& options, const Context& context) {
   }
   const std::string kernels =
       report.kernels.empty() ? "" : fmt::format(" ({} kernels)", report.kernels);
-  fmt::print("torch {} with {}{}, {} threads, {} CUDA devices\n", report.torch_version,
-             report.matrix_library, kernels, report.threads, report.cuda_devices);
+  fmt::print("torch {} with {}{}, {} threads, {} CUDA devices{}\n", report.torch_version,
+             report.matrix_library, kernels, report.threads, report.cuda_devices,
+             report.amx ? ", AMX for use_amp" : "");
   fmt::print("matrix product {:.1f} GFLOP/s, {:.0f} times a plain loop\n", report.matmul_gflops,
              report.matmul_gflops / report.plain_gflops);
   fmt::print("{}\n", good ? "good" : "slow: install libopenblas-dev and check again");
