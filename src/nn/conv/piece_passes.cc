@@ -381,6 +381,25 @@ KIBITZ_AMX void TransposeRows(const Bf16* x, int64_t channels, Bf16* y) {
   }
 }
 
+KIBITZ_AMX void PairRows(const Bf16* x, int64_t channels, Bf16* y) {
+  const __m512i low_pairs = _mm512_load_si512(kLowPairs);
+  const __m512i high_pairs = _mm512_load_si512(kHighPairs);
+  for (int64_t pair = 0; pair < 64 * kPieceBoards / 2; ++pair, x += 2 * channels) {
+    for (int64_t c = 0; c < channels; c += 2 * kVector, y += 4 * kVector) {
+      const __m512i even = _mm512_loadu_si512(x + c);
+      const __m512i odd = _mm512_loadu_si512(x + channels + c);
+      StoreRow(y, _mm512_permutex2var_epi16(even, low_pairs, odd));
+      StoreRow(y + 2 * kVector, _mm512_permutex2var_epi16(even, high_pairs, odd));
+    }
+  }
+}
+
+KIBITZ_AMX void RoundRow(const float* x, int64_t count, Bf16* y) {
+  int64_t i = 0;
+  for (; i + kVector <= count; i += kVector) StoreHalf(y + i, _mm512_loadu_ps(x + i));
+  for (; i < count; ++i) y[i] = ToBf16(x[i]);
+}
+
 KIBITZ_AMX void WriteRowsOfBoards(const float* x, int64_t boards, int64_t inputs, Bf16* rows) {
   const int64_t channels = PaddedPiece(inputs);
   for (int64_t square = 0; square < 64; ++square) {
@@ -433,6 +452,9 @@ void NormaliseTransposed(const PieceNorm& norm, const PieceSums& sums, const Bf1
   NormaliseColumns(norm, sums, x, y);
 }
 void TransposePiece(const Bf16* x, int64_t channels, Bf16* y) { TransposeRows(x, channels, y); }
+
+void PairPiece(const Bf16* x, int64_t channels, Bf16* y) { PairRows(x, channels, y); }
+void RoundNumbers(const float* x, int64_t count, Bf16* y) { RoundRow(x, count, y); }
 
 void RowsOfBoards(const float* x, int64_t boards, int64_t inputs, Bf16* rows) {
   WriteRowsOfBoards(x, boards, inputs, rows);

@@ -51,6 +51,11 @@ void NormaliseTransposed(const PieceNorm& norm, const PieceSums& sums, const flo
 void NormaliseTransposed(const PieceNorm& norm, const PieceSums& sums, const Bf16* x, Bf16* y);
 // Rows as they are: (64, P, C) to (64, C, P).
 void TransposePiece(const Bf16* x, int64_t channels, Bf16* y);
+// Rows in pairs of boards: (64, P, C) to (64, P / 2, C, 2).
+void PairPiece(const Bf16* x, int64_t channels, Bf16* y);
+
+// y = x, rounded.
+void RoundNumbers(const float* x, int64_t count, Bf16* y);
 
 // Boards as they come, (boards, 64, inputs), to rows of bfloat16, zeros where there is nothing.
 void RowsOfBoards(const float* x, int64_t boards, int64_t inputs, Bf16* rows);

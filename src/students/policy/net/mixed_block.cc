@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "learn/parallel.h"
 #include "students/policy/net/mixed_layer.h"
+#include "students/policy/net/mixed_pieces.h"
 
 namespace kibitz::policy {
 namespace {
@@ -16,54 +16,6 @@ using nn::kPieceBoards;
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// Shares of a batch in backward, each with sums of its own: so many threads can work.
-constexpr int64_t kPiecesOfShare = 4;
-constexpr int64_t kFewShares = 8;  // Of a small batch.
-
-int64_t PiecesOf(int64_t boards) { return (boards + kPieceBoards - 1) / kPieceBoards; }
-int64_t SharesOf(int64_t pieces) {
-  return std::min(pieces, std::max(kFewShares, pieces / kPiecesOfShare));
-}
-
-// Calls use(share, piece), the pieces of a share one after the other.
-template <typename Use>
-void ForEachShare(int64_t pieces, const Use& use) {
-  const int64_t shares = SharesOf(pieces);
-  learn::ForEachTask(shares, [&](int64_t share) {
-    const nn::AmxTiles tiles;
-    for (int64_t piece = share; piece < pieces; piece += shares) use(share, piece);
-  });
-}
-
-template <typename T>
-T* At(const Tensor& pieces, int64_t piece) {
-  return static_cast<T*>(pieces.data_ptr()) + piece * pieces.stride(0);
-}
-// sums: (N, 2 * P)
-nn::PieceSums& SumsAt(const Tensor& sums, int64_t piece) {
-  static_assert(sizeof(nn::PieceSums) == 2 * kPieceBoards * sizeof(float));
-  return *reinterpret_cast<nn::PieceSums*>(At<float>(sums, piece));
-}
-
-Tensor EmptyPieces(int64_t pieces, int64_t channels, torch::ScalarType type) {
-  return torch::empty({pieces, 64, kPieceBoards, channels}, type);
-}
-Tensor EmptySums(int64_t pieces) { return torch::empty({pieces, 2 * kPieceBoards}); }
-
-// What a thread needs for a piece, in its cache.
-struct Room {
-  explicit Room(int64_t channels)
-      : rows(EmptyPieces(1, channels, torch::kBFloat16)),
-        pairs(torch::empty_like(rows)),
-        columns(torch::empty_like(rows)),
-        gradients(EmptyPieces(1, channels, torch::kFloat32)) {}
-
-  Tensor rows;       // (64, P, C)
-  Tensor pairs;      // (64, P / 2, C, 2)
-  Tensor columns;    // (64, C, P)
-  Tensor gradients;  // (64, P, C): of a norm's outputs.
-};
 
 struct InputFunction : torch::autograd::Function<InputFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& weight,
@@ -80,12 +32,14 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
       const nn::AmxTiles tiles;
       const Tensor z = torch::empty({kPieceBoards, channels});
       const int64_t count = std::min(kPieceBoards, boards - piece * kPieceBoards);
-      nn::RowsOfBoards(At<float>(x, piece * kPieceBoards), count, x.size(2), At<Bf16>(rows, piece));
+      nn::RowsOfBoards(PieceAt<float>(x, piece * kPieceBoards), count, x.size(2),
+                       PieceAt<Bf16>(rows, piece));
       for (int64_t square = 0; square < 64; ++square) {
         const int64_t offset = square * z.numel();
-        nn::ConvolveSquare(layer.weights(), At<Bf16>(rows, piece), square, z.data_ptr<float>());
+        nn::ConvolveSquare(layer.weights(), PieceAt<Bf16>(rows, piece), square,
+                           z.data_ptr<float>());
         nn::AddGeluSquare(z.data_ptr<float>(), layer.bias(), channels, nullptr,
-                          At<float>(y, piece) + offset, At<Bf16>(slopes, piece) + offset);
+                          PieceAt<float>(y, piece) + offset, PieceAt<Bf16>(slopes, piece) + offset);
       }
     });
     ctx->save_for_backward({rows, slopes, weight, bias});
@@ -101,15 +55,14 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
     const int64_t pieces = dy.size(0);
     const int64_t inputs = rows.size(3);
     const int64_t outputs = dy.size(3);
-    const MixedGradients sums(tensors, SharesOf(pieces));
-    ForEachShare(pieces, [&](int64_t index, int64_t piece) {
+    const MixedGradients sums(tensors, PieceSharesOf(pieces));
+    ForEachShareOfPieces(pieces, [&](int64_t index, int64_t piece) {
       const MixedShare share = sums.Share(index);
-      const Room room(std::max(inputs, outputs));
-      nn::SlopeBackward(At<float>(dy, piece), At<Bf16>(slopes, piece), outputs,
-                        {At<Bf16>(room.rows, 0), At<Bf16>(room.pairs, 0), share.bias});
-      nn::TransposePiece(At<Bf16>(rows, piece), inputs, At<Bf16>(room.columns, 0));
-      nn::AddWeightGradients({At<Bf16>(room.columns, 0), At<Bf16>(room.pairs, 0), inputs, outputs},
-                             share.taps);
+      const MixedRoom room(inputs, outputs);
+      nn::SlopeBackward(PieceAt<float>(dy, piece), PieceAt<Bf16>(slopes, piece), outputs,
+                        {room.rows(), room.pairs(), share.bias});
+      nn::TransposePiece(PieceAt<Bf16>(rows, piece), inputs, room.columns());
+      nn::AddWeightGradients({room.columns(), room.pairs(), inputs, outputs}, share.taps);
     });
     const LayerTensors total = sums.Total(tensors);
     return {Tensor(), total.weight, total.bias};
@@ -147,8 +100,8 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
                            inner,
                            torch::empty_like(inner),
                            torch::empty_like(inner),
-                           EmptySums(pieces),
-                           EmptySums(pieces)};
+                           EmptyPieceSums(pieces),
+                           EmptyPieceSums(pieces)};
     learn::ForEachTask(pieces, [&](int64_t piece) { ForwardPiece(layers, saved, piece, y); });
     saved.insert(saved.end(), parameters.begin(), parameters.end());
     ctx->save_for_backward(std::move(saved));
@@ -165,10 +118,10 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     const int64_t pieces = dy.size(0);
     const LayerTensors first = LayerOf(parameters, 0, epsilon);
     const LayerTensors second = LayerOf(parameters, 1, epsilon);
-    const MixedGradients first_sums(first, SharesOf(pieces));
-    const MixedGradients second_sums(second, SharesOf(pieces));
+    const MixedGradients first_sums(first, PieceSharesOf(pieces));
+    const MixedGradients second_sums(second, PieceSharesOf(pieces));
     const Tensor dx = torch::empty_like(dy);
-    ForEachShare(pieces, [&](int64_t share, int64_t piece) {
+    ForEachShareOfPieces(pieces, [&](int64_t share, int64_t piece) {
       BackwardPiece(layers, saved, piece,
                     {dy, dx, first_sums.Share(share), second_sums.Share(share)});
     });
@@ -199,15 +152,15 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
                            const Tensor& y) {
     const nn::AmxTiles tiles;
     const auto& [first, second] = layers;
-    const float* x = At<float>(saved[kX], piece);
-    Bf16* inner = At<Bf16>(saved[kInner], piece);
+    const float* x = PieceAt<float>(saved[kX], piece);
+    Bf16* inner = PieceAt<Bf16>(saved[kInner], piece);
     const int64_t channels = saved[kX].size(3);
     const Tensor rows_tensor = EmptyPieces(1, channels, torch::kBFloat16);
     const Tensor z_tensor = torch::empty({kPieceBoards, channels});
-    Bf16* rows = At<Bf16>(rows_tensor, 0);
+    Bf16* rows = PieceAt<Bf16>(rows_tensor, 0);
     float* z = z_tensor.data_ptr<float>();
-    nn::PieceSums& sums1 = SumsAt(saved[kSums1], piece);
-    nn::PieceSums& sums2 = SumsAt(saved[kSums2], piece);
+    nn::PieceSums& sums1 = PieceSumsAt(saved[kSums1], piece);
+    nn::PieceSums& sums2 = PieceSumsAt(saved[kSums2], piece);
     nn::SumPiece(first.norm(), x, sums1);
     nn::NormalisePiece(first.norm(), sums1, x, rows);
     nn::PieceMoments moments;
@@ -215,35 +168,15 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     for (int64_t square = 0; square < 64; ++square) {
       nn::ConvolveSquare(first.weights(), rows, square, z);
       nn::GeluSquare(z, first.bias(), channels, inner + square * size,
-                     At<Bf16>(saved[kSlope1], piece) + square * size, moments);
+                     PieceAt<Bf16>(saved[kSlope1], piece) + square * size, moments);
     }
     moments.Finish(second.norm(), sums2);
     nn::NormalisePiece(second.norm(), sums2, inner, rows);
     for (int64_t square = 0; square < 64; ++square) {
       nn::ConvolveSquare(second.weights(), rows, square, z);
       nn::AddGeluSquare(z, second.bias(), channels, x + square * size,
-                        At<float>(y, piece) + square * size,
-                        At<Bf16>(saved[kSlope2], piece) + square * size);
-    }
-  }
-
-  // From the gradient of a layer's outputs in the room to that of its norm's outputs, and to the
-  // gradients of all its parameters.
-  template <typename T>
-  static void LayerBackward(const MixedLayer& layer, const nn::PieceSums& sums, const T* x,
-                            const MixedShare& share, const Room& room,
-                            nn::NormBackwardSums& totals) {
-    const nn::PieceNorm& norm = layer.norm();
-    nn::NormaliseTransposed(norm, sums, x, At<Bf16>(room.columns, 0));
-    nn::AddWeightGradients({At<Bf16>(room.columns, 0), At<Bf16>(room.pairs, 0), norm.channels,
-                            layer.weights().inputs()},
-                           share.taps);
-    const int64_t size = kPieceBoards * norm.channels;
-    for (int64_t square = 0; square < 64; ++square) {
-      float* dnormed = At<float>(room.gradients, 0) + square * size;
-      nn::ConvolveSquare(layer.weights(), At<Bf16>(room.rows, 0), square, dnormed);
-      nn::SumNormBackward({norm, sums, square}, dnormed, x + square * size, totals,
-                          share.norm_weight, share.norm_bias);
+                        PieceAt<float>(y, piece) + square * size,
+                        PieceAt<Bf16>(saved[kSlope2], piece) + square * size);
     }
   }
 
@@ -251,24 +184,25 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
                             const Gradients& gradients) {
     const auto& [first, second] = layers;
     const int64_t channels = saved[kX].size(3);
-    const Room room(channels);
-    const float* x = At<float>(saved[kX], piece);
-    const Bf16* inner = At<Bf16>(saved[kInner], piece);
-    const float* dy = At<float>(gradients.dy, piece);
-    const nn::PieceSums& sums1 = SumsAt(saved[kSums1], piece);
-    const nn::PieceSums& sums2 = SumsAt(saved[kSums2], piece);
+    const MixedRoom room(channels, channels);
+    const float* x = PieceAt<float>(saved[kX], piece);
+    const Bf16* inner = PieceAt<Bf16>(saved[kInner], piece);
+    const float* dy = PieceAt<float>(gradients.dy, piece);
+    const nn::PieceSums& sums1 = PieceSumsAt(saved[kSums1], piece);
+    const nn::PieceSums& sums2 = PieceSumsAt(saved[kSums2], piece);
     const auto outputs = [&](const MixedShare& share) {
-      return nn::OutputGradients{At<Bf16>(room.rows, 0), At<Bf16>(room.pairs, 0), share.bias};
+      return nn::OutputGradients{room.rows(), room.pairs(), share.bias};
     };
-    nn::SlopeBackward(dy, At<Bf16>(saved[kSlope2], piece), channels, outputs(gradients.second));
+    nn::SlopeBackward(dy, PieceAt<Bf16>(saved[kSlope2], piece), channels,
+                      outputs(gradients.second));
     nn::NormBackwardSums totals2;
-    LayerBackward(second, sums2, inner, gradients.second, room, totals2);
-    nn::NormSlopeBackward(second.norm(), sums2, totals2, At<float>(room.gradients, 0), inner,
-                          At<Bf16>(saved[kSlope1], piece), outputs(gradients.first));
+    second.Backward(sums2, inner, gradients.second, room, totals2);
+    nn::NormSlopeBackward(second.norm(), sums2, totals2, room.gradients(), inner,
+                          PieceAt<Bf16>(saved[kSlope1], piece), outputs(gradients.first));
     nn::NormBackwardSums totals1;
-    LayerBackward(first, sums1, x, gradients.first, room, totals1);
-    nn::NormBackward(first.norm(), sums1, totals1, At<float>(room.gradients, 0), x, dy,
-                     At<float>(gradients.dx, piece));
+    first.Backward(sums1, x, gradients.first, room, totals1);
+    nn::NormBackward(first.norm(), sums1, totals1, room.gradients(), x, dy,
+                     PieceAt<float>(gradients.dx, piece));
   }
 };
 
@@ -307,8 +241,8 @@ struct BoardsFunction : torch::autograd::Function<BoardsFunction> {
     const int64_t count = std::min(kPieceBoards, boards.size(0) - first);
     for (int64_t board = 0; board < count; ++board) {
       for (int64_t square = 0; square < 64; ++square) {
-        copy(At<float>(pieces, piece) + (square * kPieceBoards + board) * pieces.size(3),
-             At<float>(boards, first + board) + square * boards.size(2),
+        copy(PieceAt<float>(pieces, piece) + (square * kPieceBoards + board) * pieces.size(3),
+             PieceAt<float>(boards, first + board) + square * boards.size(2),
              static_cast<size_t>(row) * sizeof(float));
       }
     }

@@ -13,14 +13,20 @@ Tensor PadLast(const Tensor& x) {
 // (I, 8, 8) to (64, Ip).
 Tensor NormBySquare(const Tensor& norm) { return PadLast(norm.reshape({-1, 64}).t()); }
 
+int64_t TapsOf(const Tensor& weight) { return weight.dim() == 2 ? 1 : 9; }
+
 nn::WindowWeights WeightsOf(const Tensor& weight) {
-  return {.weight = weight.data_ptr<float>(), .outputs = weight.size(0), .inputs = weight.size(1)};
+  return {.weight = weight.data_ptr<float>(),
+          .outputs = weight.size(0),
+          .inputs = weight.size(1),
+          .taps = TapsOf(weight)};
 }
 
 }  // namespace
 
 MixedLayer::MixedLayer(const LayerTensors& tensors, nn::ConvPass pass)
-    : bias_(PadLast(tensors.bias)), weights_(WeightsOf(tensors.weight.contiguous()), pass) {
+    : bias_(tensors.bias.defined() ? PadLast(tensors.bias) : Tensor()),
+      weights_(WeightsOf(tensors.weight.contiguous()), pass) {
   if (!tensors.norm_weight.defined()) return;
   norm_weight_ = NormBySquare(tensors.norm_weight);
   norm_bias_ = tensors.norm_bias.defined() ? NormBySquare(tensors.norm_bias)
@@ -33,11 +39,34 @@ MixedLayer::MixedLayer(const LayerTensors& tensors, nn::ConvPass pass)
            .epsilon = static_cast<float>(tensors.epsilon)};
 }
 
+template <typename T>
+void MixedLayer::Backward(const nn::PieceSums& sums, const T* x, const MixedShare& share,
+                          const MixedRoom& room, nn::NormBackwardSums& totals) const {
+  nn::NormaliseTransposed(norm_, sums, x, room.columns());
+  nn::AddWeightGradients({.x = room.columns(),
+                          .dz = room.pairs(),
+                          .inputs = norm_.channels,
+                          .outputs = weights_.inputs(),
+                          .taps = weights_.taps()},
+                         share.taps);
+  const int64_t size = nn::kPieceBoards * norm_.channels;
+  for (int64_t square = 0; square < 64; ++square) {
+    float* dnormed = room.gradients() + square * size;
+    nn::ConvolveSquare(weights_, room.rows(), square, dnormed);
+    nn::SumNormBackward({norm_, sums, square}, dnormed, x + square * size, totals,
+                        share.norm_weight, share.norm_bias);
+  }
+}
+template void MixedLayer::Backward(const nn::PieceSums&, const float*, const MixedShare&,
+                                   const MixedRoom&, nn::NormBackwardSums&) const;
+template void MixedLayer::Backward(const nn::PieceSums&, const nn::Bf16*, const MixedShare&,
+                                   const MixedRoom&, nn::NormBackwardSums&) const;
+
 MixedGradients::MixedGradients(const LayerTensors& tensors, int64_t shares) {
   const int64_t inputs = nn::PaddedPiece(tensors.weight.size(1));
   const int64_t outputs = nn::PaddedPiece(tensors.weight.size(0));
-  taps_ = torch::zeros({shares, 9, inputs, outputs});
-  bias_ = torch::zeros({shares, outputs});
+  taps_ = torch::zeros({shares, TapsOf(tensors.weight), inputs, outputs});
+  if (tensors.bias.defined()) bias_ = torch::zeros({shares, outputs});
   if (!tensors.norm_weight.defined()) return;
   norm_weight_ = torch::zeros({shares, 64, inputs});
   norm_bias_ = torch::zeros_like(norm_weight_);
@@ -59,12 +88,12 @@ LayerTensors MixedGradients::Total(const LayerTensors& tensors) const {
   };
   LayerTensors total;
   total.weight = taps_.sum(0)
-                     .view({3, 3, taps_.size(2), -1})
-                     .narrow(2, 0, inputs)
-                     .narrow(3, 0, outputs)
-                     .permute({3, 2, 0, 1})
-                     .contiguous();
-  total.bias = bias_.sum(0).narrow(0, 0, outputs).contiguous();
+                     .narrow(1, 0, inputs)
+                     .narrow(2, 0, outputs)
+                     .permute({2, 1, 0})
+                     .contiguous()
+                     .view(tensors.weight.sizes());
+  if (bias_.defined()) total.bias = bias_.sum(0).narrow(0, 0, outputs).contiguous();
   total.norm_weight = norm_total(norm_weight_, tensors.norm_weight);
   total.norm_bias = norm_total(norm_bias_, tensors.norm_bias);
   return total;

@@ -11,10 +11,20 @@
 #include "nn/conv/bf16_conv.h"
 #include "nn/conv/piece_passes.h"
 #include "students/policy/net/board_layer.h"
+#include "students/policy/net/mixed_pieces.h"
 
 namespace kibitz::policy {
 
-// The parameters for one pass, rounded and packed.
+// Gradients of the parameters, summed over some pieces; memory of MixedGradients.
+struct MixedShare {
+  float* taps = nullptr;         // (taps, Ip, Op)
+  float* bias = nullptr;         // (Op), or nothing.
+  float* norm_weight = nullptr;  // (64, Ip), or nothing without a norm.
+  float* norm_bias = nullptr;    // The same.
+};
+
+// The parameters for one pass, rounded and packed. Weights of two dimensions, (O, I), are a product
+// with each square; the bias may be undefined.
 class MixedLayer {
  public:
   MixedLayer(const LayerTensors& tensors, nn::ConvPass pass);
@@ -23,20 +33,18 @@ class MixedLayer {
   const nn::Bf16Weights& weights() const { return weights_; }
   const float* bias() const { return bias_.data_ptr<float>(); }  // (Op)
 
+  // From the gradient of outputs in the room to that of the norm's outputs there, of a piece of
+  // inputs x; adds to the gradients of weights and norm and to `totals`.
+  template <typename T>
+  void Backward(const nn::PieceSums& sums, const T* x, const MixedShare& share,
+                const MixedRoom& room, nn::NormBackwardSums& totals) const;
+
  private:
   nn::PieceNorm norm_;
   torch::Tensor norm_weight_;  // (64, Ip)
   torch::Tensor norm_bias_;    // (64, Ip)
   torch::Tensor bias_;         // (Op)
   nn::Bf16Weights weights_;
-};
-
-// Gradients of the parameters, summed over some pieces; memory of MixedGradients.
-struct MixedShare {
-  float* taps = nullptr;         // (9, Ip, Op)
-  float* bias = nullptr;         // (Op)
-  float* norm_weight = nullptr;  // (64, Ip), or nothing without a norm.
-  float* norm_bias = nullptr;    // The same.
 };
 
 // Shares that threads fill, each one at a time, added up in order: results do not depend on the
@@ -50,7 +58,7 @@ class MixedGradients {
   LayerTensors Total(const LayerTensors& tensors) const;
 
  private:
-  torch::Tensor taps_;         // (S, 9, Ip, Op)
+  torch::Tensor taps_;         // (S, taps, Ip, Op)
   torch::Tensor bias_;         // (S, Op)
   torch::Tensor norm_weight_;  // (S, 64, Ip)
   torch::Tensor norm_bias_;    // The same.

@@ -14,6 +14,7 @@
 #include "students/policy/net/board_block.h"
 #include "students/policy/net/board_conv.h"
 #include "students/policy/net/mixed_block.h"
+#include "students/policy/net/mixed_head.h"
 
 namespace kibitz::policy {
 namespace {
@@ -180,6 +181,10 @@ Tensor PolicyCnn::Logits(const Tensor& inputs, Form wanted) {
   if (form == Form::kPlain) {
     x = out_ln->Plain(x.flatten(1));
     return planes ? planes->Run(x, form) : output->forward(x);
+  }
+  if (form == Form::kMixed && planes) {
+    return MixedPlanes(x, {out_ln->weight, out_ln->bias, planes->weight, planes->bias},
+                       inputs.size(0), out_ln->epsilon());
   }
   if (form == Form::kMixed) x = BoardsOfPieces(x, inputs.size(0), config.hidden_channels);
   x = IsFused(input) ? FusedFlatten(x, out_ln->weight, out_ln->bias, out_ln->epsilon())
