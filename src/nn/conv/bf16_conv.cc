@@ -80,7 +80,8 @@ void PlainConvolveSquare(const Bf16Weights& weights, const Bf16* x, int64_t squa
 }
 
 void PlainAddWeightGradients(const WeightGradients& from, float* dw) {
-  const auto [x, dz, inputs, outputs, taps] = from;
+  const auto [x, dz, inputs, outputs, taps, add] = from;
+  if (!add) std::fill_n(dw, taps * inputs * outputs, 0.0F);
   for (int64_t tap = 0; tap < taps; ++tap) {
     for (int64_t square = 0; square < 64; ++square) {
       const int64_t neighbour = NeighbourAt(square, tap, taps);
@@ -106,16 +107,20 @@ namespace {
 // GCC's tile loads do not say that they read memory: what was stored before must be there.
 inline void FinishStores() { asm volatile("" ::: "memory"); }
 
+KIBITZ_AMX inline void ZeroSums() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
+
 // 32 outputs of a square: sums in tiles 0 to 3, two of boards by two of outputs.
 KIBITZ_AMX void ConvolveOutputs(const Bf16Weights& weights, const Bf16* x, int64_t square,
                                 int64_t outputs, float* z) {
   const int64_t inputs = weights.inputs();
   const int64_t taps = weights.taps();
   const int64_t row = inputs * 2;  // Bytes.
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  ZeroSums();
   for (int64_t tap = 0; tap < taps; ++tap) {
     const int64_t neighbour = NeighbourAt(square, tap, taps);
     if (neighbour < 0) continue;
@@ -177,12 +182,18 @@ KIBITZ_AMX void AddThreeTaps(const WeightGradients& from, int64_t up, int64_t in
   const int64_t row = from.outputs * 4;  // Bytes, of sums as of pairs.
   const int64_t tap = from.inputs * from.outputs;
   float* const sums = dw + (up + 1) * 3 * tap + input * from.outputs + output;
-  _tile_loadd(0, sums, row);
-  _tile_loadd(1, sums + kAmxRows, row);
-  _tile_loadd(2, sums + tap, row);
-  _tile_loadd(3, sums + tap + kAmxRows, row);
-  _tile_loadd(4, sums + 2 * tap, row);
-  _tile_loadd(5, sums + 2 * tap + kAmxRows, row);
+  if (from.add) {
+    _tile_loadd(0, sums, row);
+    _tile_loadd(1, sums + kAmxRows, row);
+    _tile_loadd(2, sums + tap, row);
+    _tile_loadd(3, sums + tap + kAmxRows, row);
+    _tile_loadd(4, sums + 2 * tap, row);
+    _tile_loadd(5, sums + 2 * tap + kAmxRows, row);
+  } else {
+    ZeroSums();
+    _tile_zero(4);
+    _tile_zero(5);
+  }
   const int64_t step = from.inputs * kPieceBoards;
   const int64_t first = std::max<int64_t>(0, -up);
   const int64_t last = std::min<int64_t>(7, 7 - up);
@@ -203,10 +214,13 @@ KIBITZ_AMX void AddOneTap(const WeightGradients& from, int64_t input, int64_t ou
   const int64_t row = from.outputs * 4;  // Bytes, of sums as of pairs.
   float* const sums = dw + input * from.outputs + output;
   float* const lower = sums + kAmxRows * from.outputs;
-  _tile_loadd(0, sums, row);
-  _tile_loadd(1, sums + kAmxRows, row);
-  _tile_loadd(2, lower, row);
-  _tile_loadd(3, lower + kAmxRows, row);
+  ZeroSums();
+  if (from.add) {
+    _tile_loadd(0, sums, row);
+    _tile_loadd(1, sums + kAmxRows, row);
+    _tile_loadd(2, lower, row);
+    _tile_loadd(3, lower + kAmxRows, row);
+  }
   for (int64_t square = 0; square < 64; ++square) {
     const Bf16* left = from.x + (square * from.inputs + input) * kPieceBoards;
     const Bf16* right = from.dz + square * kPieceBoards * from.outputs + output * 2;

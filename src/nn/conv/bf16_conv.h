@@ -71,8 +71,9 @@ struct WeightGradients {
   int64_t inputs = 0;        // I
   int64_t outputs = 0;       // O
   int64_t taps = 9;
+  bool add = true;  // To what is in dw; else it is replaced.
 };
-// Adds a piece's gradient of the weights to dw: (taps, I, O). The caller has AmxTiles.
+// A piece's gradient of the weights. dw: (taps, I, O). The caller has AmxTiles.
 void AddWeightGradients(const WeightGradients& from, float* dw);
 void PlainAddWeightGradients(const WeightGradients& from, float* dw);
 

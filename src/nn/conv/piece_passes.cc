@@ -18,7 +18,15 @@ void PieceMoments::Finish(const PieceNorm& norm, PieceSums& to) const {
     const float variance = std::max(0.0F, squares.Of(board) / count - mean * mean);
     to.mean[board] = mean;
     to.factor[board] = 1 / std::sqrt(variance + norm.epsilon);
+    to.scale[board] = to.factor[board];
   }
+}
+
+PieceSums PieceSums::OfNormalised() const {
+  PieceSums sums = *this;
+  std::fill_n(sums.mean, kPieceBoards, 0.0F);
+  std::fill_n(sums.factor, kPieceBoards, 1.0F);
+  return sums;
 }
 
 #if defined(KIBITZ_HAS_AMX_INTRINSICS)
@@ -104,6 +112,9 @@ struct Affine {
       shift[board] = -sums.mean[board] * sums.factor[board];
     }
   }
+  KIBITZ_AMX __m512 Normalised(int64_t board, __m512 x) const {
+    return _mm512_fmadd_ps(x, _mm512_set1_ps(scale[board]), _mm512_set1_ps(shift[board]));
+  }
 };
 
 // norm(x) of 16 channels of a board.
@@ -113,10 +124,11 @@ struct NormVector {
 
   KIBITZ_AMX NormVector(const PieceNorm& norm, int64_t place)
       : weight(_mm512_loadu_ps(norm.weight + place)), bias(_mm512_loadu_ps(norm.bias + place)) {}
+  KIBITZ_AMX __m512 Of(__m512 normalised) const {
+    return _mm512_fmadd_ps(normalised, weight, bias);
+  }
   KIBITZ_AMX __m512 Of(const Affine& boards, int64_t board, __m512 x) const {
-    const __m512 h = _mm512_fmadd_ps(x, _mm512_set1_ps(boards.scale[board]),
-                                     _mm512_set1_ps(boards.shift[board]));
-    return _mm512_fmadd_ps(h, weight, bias);
+    return Of(boards.Normalised(board, x));
   }
 };
 
@@ -132,6 +144,25 @@ KIBITZ_AMX void NormaliseRows(const PieceNorm& norm, const PieceSums& sums, cons
         const int64_t at = (square * kPieceBoards + board) * channels + c;
         StoreRow(y + at, Round(low.Of(boards, board, LoadRow(x + at)),
                                high.Of(boards, board, LoadRow(x + at + kVector))));
+      }
+    }
+  }
+}
+
+KIBITZ_AMX void NormaliseBoth(const PieceNorm& norm, const PieceSums& sums, const float* x, Bf16* y,
+                              Bf16* normalised) {
+  const int64_t channels = norm.channels;
+  const Affine boards(sums);
+  for (int64_t square = 0; square < 64; ++square) {
+    for (int64_t c = 0; c < channels; c += 2 * kVector) {
+      const NormVector low(norm, square * channels + c);
+      const NormVector high(norm, square * channels + c + kVector);
+      for (int64_t board = 0; board < kPieceBoards; ++board) {
+        const int64_t at = (square * kPieceBoards + board) * channels + c;
+        const __m512 a = boards.Normalised(board, LoadRow(x + at));
+        const __m512 b = boards.Normalised(board, LoadRow(x + at + kVector));
+        StoreRow(normalised + at, Round(a, b));
+        StoreRow(y + at, Round(low.Of(a), high.Of(b)));
       }
     }
   }
@@ -204,13 +235,13 @@ struct PlainSource {
 };
 
 // ... or the gradient of a norm's input. With h = (x - mean) factor and g = dy weight: dx = factor
-// (g - mean(g) - h mean(g h)) = factor g - (a + b x), where a and b are a board's.
+// (g - mean(g) - h mean(g h)) = scale g - (a + b x), where a and b are a board's.
 template <typename T>
 struct NormSource {
   const PieceNorm& norm;
   const float* dy;
   const T* x;
-  float factor[kPieceBoards];
+  float scale[kPieceBoards];
   float a[kPieceBoards];
   float b[kPieceBoards];
 
@@ -220,9 +251,9 @@ struct NormSource {
     const auto count = static_cast<float>(norm.count);
     for (int64_t board = 0; board < kPieceBoards; ++board) {
       const float mean_g = norm.has_mean ? totals.g.Of(board) / count : 0;
-      factor[board] = sums.factor[board];
-      b[board] = factor[board] * factor[board] * totals.gh.Of(board) / count;
-      a[board] = factor[board] * mean_g - b[board] * sums.mean[board];
+      scale[board] = sums.scale[board];
+      b[board] = scale[board] * sums.factor[board] * totals.gh.Of(board) / count;
+      a[board] = scale[board] * mean_g - b[board] * sums.mean[board];
     }
   }
   KIBITZ_AMX __m512 At(int64_t square, int64_t board, int64_t c) const {
@@ -231,7 +262,7 @@ struct NormSource {
     const __m512 g = _mm512_mul_ps(_mm512_loadu_ps(dy + at), weight);
     const __m512 away =
         _mm512_fmadd_ps(LoadRow(x + at), _mm512_set1_ps(b[board]), _mm512_set1_ps(a[board]));
-    return _mm512_fmsub_ps(g, _mm512_set1_ps(factor[board]), away);
+    return _mm512_fmsub_ps(g, _mm512_set1_ps(scale[board]), away);
   }
 };
 
@@ -287,8 +318,7 @@ KIBITZ_AMX void SumSquareBackward(const NormBackwardFrom& from, const float* dy,
 #pragma GCC unroll 2
       for (int64_t i = 0; i < 2; ++i) {
         const int64_t at = board * channels + c + i * kVector;
-        const __m512 h = _mm512_fmadd_ps(LoadRow(x + at), _mm512_set1_ps(boards.scale[board]),
-                                         _mm512_set1_ps(boards.shift[board]));
+        const __m512 h = boards.Normalised(board, LoadRow(x + at));
         const __m512 out = _mm512_loadu_ps(dy + at);
         const __m512 g = _mm512_mul_ps(out, weights[i]);
         sum_g = _mm512_add_ps(sum_g, g);
@@ -414,7 +444,8 @@ KIBITZ_AMX void WriteRowsOfBoards(const float* x, int64_t boards, int64_t inputs
   }
 }
 
-KIBITZ_AMX void WriteNormBackward(const NormSource<float>& source, const float* onto, float* dx) {
+template <typename T>
+KIBITZ_AMX void WriteNormBackward(const NormSource<T>& source, const float* onto, float* dx) {
   const int64_t channels = source.norm.channels;
   for (int64_t square = 0; square < 64; ++square) {
     for (int64_t board = 0; board < kPieceBoards; ++board) {
@@ -444,6 +475,10 @@ void NormalisePiece(const PieceNorm& norm, const PieceSums& sums, const float* x
 }
 void NormalisePiece(const PieceNorm& norm, const PieceSums& sums, const Bf16* x, Bf16* y) {
   NormaliseRows(norm, sums, x, y);
+}
+void NormaliseAndKeep(const PieceNorm& norm, const PieceSums& sums, const float* x, Bf16* y,
+                      Bf16* normalised) {
+  NormaliseBoth(norm, sums, x, y, normalised);
 }
 void NormaliseTransposed(const PieceNorm& norm, const PieceSums& sums, const float* x, Bf16* y) {
   NormaliseColumns(norm, sums, x, y);
@@ -486,6 +521,10 @@ void SumNormBackward(const NormBackwardFrom& from, const float* dy, const Bf16* 
 void NormBackward(const PieceNorm& norm, const PieceSums& sums, const NormBackwardSums& totals,
                   const float* dy, const float* x, const float* onto, float* dx) {
   WriteNormBackward(NormSource<float>(norm, sums, totals, dy, x), onto, dx);
+}
+void NormBackward(const PieceNorm& norm, const PieceSums& sums, const NormBackwardSums& totals,
+                  const float* dy, const Bf16* x, const float* onto, float* dx) {
+  WriteNormBackward(NormSource<Bf16>(norm, sums, totals, dy, x), onto, dx);
 }
 void NormSlopeBackward(const PieceNorm& norm, const PieceSums& sums, const NormBackwardSums& totals,
                        const float* dy, const Bf16* x, const Bf16* slope,

@@ -30,10 +30,14 @@ struct alignas(64) PieceTotals {
   float Of(int64_t board) const;
 };
 
-// The statistics of a piece's boards.
+// The statistics of a piece's boards: normalised, x is (x - mean) * factor.
 struct PieceSums {
   float mean[kPieceBoards];    // 0 for an RMSNorm.
   float factor[kPieceBoards];  // 1 / sqrt(variance + epsilon)
+  float scale[kPieceBoards];   // The same, for gradients.
+
+  // For a piece that is kept normalised instead of x.
+  PieceSums OfNormalised() const;
 };
 struct PieceMoments {
   PieceTotals sums;
@@ -46,7 +50,10 @@ void SumPiece(const PieceNorm& norm, const float* x, PieceSums& sums);
 // y = norm(x): rows of bfloat16.
 void NormalisePiece(const PieceNorm& norm, const PieceSums& sums, const float* x, Bf16* y);
 void NormalisePiece(const PieceNorm& norm, const PieceSums& sums, const Bf16* x, Bf16* y);
-// The same with boards innermost: (64, C, P).
+// The same, and the normalised x without weight and bias.
+void NormaliseAndKeep(const PieceNorm& norm, const PieceSums& sums, const float* x, Bf16* y,
+                      Bf16* normalised);
+// y with boards innermost: (64, C, P).
 void NormaliseTransposed(const PieceNorm& norm, const PieceSums& sums, const float* x, Bf16* y);
 void NormaliseTransposed(const PieceNorm& norm, const PieceSums& sums, const Bf16* x, Bf16* y);
 // Rows as they are: (64, P, C) to (64, C, P).
@@ -93,9 +100,11 @@ void SumNormBackward(const NormBackwardFrom& from, const float* dy, const float*
 void SumNormBackward(const NormBackwardFrom& from, const float* dy, const Bf16* x,
                      NormBackwardSums& totals, float* dweight, float* dbias);
 
-// Second part, of the piece: dx = the gradient of x, plus `onto`.
+// Second part, of the piece: dx = the gradient of x, plus `onto`, which may be dx or nothing.
 void NormBackward(const PieceNorm& norm, const PieceSums& sums, const NormBackwardSums& totals,
                   const float* dy, const float* x, const float* onto, float* dx);
+void NormBackward(const PieceNorm& norm, const PieceSums& sums, const NormBackwardSums& totals,
+                  const float* dy, const Bf16* x, const float* onto, float* dx);
 // The same, then SlopeBackward: x is the gelu of a layer whose slopes these are.
 void NormSlopeBackward(const PieceNorm& norm, const PieceSums& sums, const NormBackwardSums& totals,
                        const float* dy, const Bf16* x, const Bf16* slope,

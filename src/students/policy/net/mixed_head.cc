@@ -118,18 +118,22 @@ struct PlanesFunction : torch::autograd::Function<PlanesFunction> {
     const MixedGradients sums(tensors, shares);
     const Tensor biases = torch::zeros({shares, dlogits.size(1)});
     const Tensor dx = torch::empty_like(x);
-    ForEachShareOfPieces(x.size(0), [&](int64_t share, int64_t piece) {
-      const int64_t count = CountOf(piece, dlogits.size(0));
-      const float* from = PieceAt<float>(dlogits, piece * kPieceBoards);
+    ForEachShareOfPieces(x.size(0), [&](int64_t index, int64_t begin, int64_t end) {
       const MixedRoom room(x.size(3), kSlotRow);
-      AddRows(from, count, dlogits.size(1), PieceAt<float>(biases, share));
-      SpreadGradients(from, count, dlogits.size(1), room.rows());
-      nn::PairPiece(room.rows(), kSlotRow, room.pairs());
-      const nn::PieceSums& statistics = PieceSumsAt(saved[kSums], piece);
-      nn::NormBackwardSums totals;
-      layer.Backward(statistics, PieceAt<float>(x, piece), sums.Share(share), room, totals);
-      nn::NormBackward(layer.norm(), statistics, totals, room.gradients(), PieceAt<float>(x, piece),
-                       nullptr, PieceAt<float>(dx, piece));
+      MixedShare share = sums.Share(index);
+      for (int64_t piece = begin; piece < end; ++piece) {
+        const int64_t count = CountOf(piece, dlogits.size(0));
+        const float* from = PieceAt<float>(dlogits, piece * kPieceBoards);
+        AddRows(from, count, dlogits.size(1), PieceAt<float>(biases, index));
+        SpreadGradients(from, count, dlogits.size(1), room.rows());
+        nn::PairPiece(room.rows(), kSlotRow, room.pairs());
+        const nn::PieceSums& statistics = PieceSumsAt(saved[kSums], piece);
+        const float* piece_x = PieceAt<float>(x, piece);
+        nn::NormBackwardSums totals;
+        layer.Backward(statistics, piece_x, share, room, totals);
+        nn::NormBackward(layer.norm(), statistics, totals, room.gradients(), piece_x, nullptr,
+                         PieceAt<float>(dx, piece));
+      }
     });
     const LayerTensors total = sums.Total(tensors);
     return {dx,       total.norm_weight, total.norm_bias, total.weight, biases.sum(0),

@@ -1,5 +1,10 @@
 #include "students/policy/net/mixed_layer.h"
 
+#include <optional>
+#include <utility>
+
+#include "learn/parallel.h"
+
 namespace kibitz::policy {
 namespace {
 
@@ -40,15 +45,17 @@ MixedLayer::MixedLayer(const LayerTensors& tensors, nn::ConvPass pass)
 }
 
 template <typename T>
-void MixedLayer::Backward(const nn::PieceSums& sums, const T* x, const MixedShare& share,
+void MixedLayer::Backward(const nn::PieceSums& sums, const T* x, MixedShare& share,
                           const MixedRoom& room, nn::NormBackwardSums& totals) const {
   nn::NormaliseTransposed(norm_, sums, x, room.columns());
   nn::AddWeightGradients({.x = room.columns(),
                           .dz = room.pairs(),
                           .inputs = norm_.channels,
                           .outputs = weights_.inputs(),
-                          .taps = weights_.taps()},
+                          .taps = weights_.taps(),
+                          .add = !share.empty},
                          share.taps);
+  share.empty = false;
   const int64_t size = nn::kPieceBoards * norm_.channels;
   for (int64_t square = 0; square < 64; ++square) {
     float* dnormed = room.gradients() + square * size;
@@ -57,15 +64,25 @@ void MixedLayer::Backward(const nn::PieceSums& sums, const T* x, const MixedShar
                         share.norm_weight, share.norm_bias);
   }
 }
-template void MixedLayer::Backward(const nn::PieceSums&, const float*, const MixedShare&,
+template void MixedLayer::Backward(const nn::PieceSums&, const float*, MixedShare&,
                                    const MixedRoom&, nn::NormBackwardSums&) const;
-template void MixedLayer::Backward(const nn::PieceSums&, const nn::Bf16*, const MixedShare&,
+template void MixedLayer::Backward(const nn::PieceSums&, const nn::Bf16*, MixedShare&,
                                    const MixedRoom&, nn::NormBackwardSums&) const;
+
+std::vector<MixedLayer> PackLayers(const std::vector<LayerTensors>& tensors, nn::ConvPass pass) {
+  std::vector<std::optional<MixedLayer>> packed(tensors.size());
+  learn::ForEachTask(static_cast<int64_t>(tensors.size()), [&](int64_t i) {
+    packed[static_cast<size_t>(i)].emplace(tensors[static_cast<size_t>(i)], pass);
+  });
+  std::vector<MixedLayer> layers;
+  for (std::optional<MixedLayer>& layer : packed) layers.push_back(std::move(*layer));
+  return layers;
+}
 
 MixedGradients::MixedGradients(const LayerTensors& tensors, int64_t shares) {
   const int64_t inputs = nn::PaddedPiece(tensors.weight.size(1));
   const int64_t outputs = nn::PaddedPiece(tensors.weight.size(0));
-  taps_ = torch::zeros({shares, TapsOf(tensors.weight), inputs, outputs});
+  taps_ = torch::empty({shares, TapsOf(tensors.weight), inputs, outputs});
   if (tensors.bias.defined()) bias_ = torch::zeros({shares, outputs});
   if (!tensors.norm_weight.defined()) return;
   norm_weight_ = torch::zeros({shares, 64, inputs});
@@ -76,7 +93,10 @@ MixedShare MixedGradients::Share(int64_t share) const {
   const auto part = [share](const Tensor& shares) {
     return shares.defined() ? shares.data_ptr<float>() + share * shares.stride(0) : nullptr;
   };
-  return {part(taps_), part(bias_), part(norm_weight_), part(norm_bias_)};
+  return {.taps = part(taps_),
+          .bias = part(bias_),
+          .norm_weight = part(norm_weight_),
+          .norm_bias = part(norm_bias_)};
 }
 
 LayerTensors MixedGradients::Total(const LayerTensors& tensors) const {

@@ -7,6 +7,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "nn/conv/bf16_conv.h"
 #include "nn/conv/piece_passes.h"
@@ -21,6 +22,7 @@ struct MixedShare {
   float* bias = nullptr;         // (Op), or nothing.
   float* norm_weight = nullptr;  // (64, Ip), or nothing without a norm.
   float* norm_bias = nullptr;    // The same.
+  bool empty = true;             // Nothing was added yet; taps hold anything.
 };
 
 // The parameters for one pass, rounded and packed. Weights of two dimensions, (O, I), are a product
@@ -36,8 +38,8 @@ class MixedLayer {
   // From the gradient of outputs in the room to that of the norm's outputs there, of a piece of
   // inputs x; adds to the gradients of weights and norm and to `totals`.
   template <typename T>
-  void Backward(const nn::PieceSums& sums, const T* x, const MixedShare& share,
-                const MixedRoom& room, nn::NormBackwardSums& totals) const;
+  void Backward(const nn::PieceSums& sums, const T* x, MixedShare& share, const MixedRoom& room,
+                nn::NormBackwardSums& totals) const;
 
  private:
   nn::PieceNorm norm_;
@@ -47,8 +49,11 @@ class MixedLayer {
   nn::Bf16Weights weights_;
 };
 
+// Each layer packed for a pass, by all threads.
+std::vector<MixedLayer> PackLayers(const std::vector<LayerTensors>& tensors, nn::ConvPass pass);
+
 // Shares that threads fill, each one at a time, added up in order: results do not depend on the
-// number of threads.
+// number of threads. Every share must get pieces.
 class MixedGradients {
  public:
   MixedGradients(const LayerTensors& tensors, int64_t shares);
