@@ -128,9 +128,9 @@ KIBITZ_AMX void ConvolveOutputs(const Bf16Weights& weights, const Bf16* x, int64
     const Bf16* right = weights.TilesOf(outputs, tap, 0);
     for (int64_t depth = 0; depth < inputs; depth += kAmxDepth) {
       _tile_loadd(4, left + depth, row);
-      _tile_loadd(6, right, 64);
+      _tile_stream_loadd(6, right, 64);
       _tile_dpbf16ps(0, 4, 6);
-      _tile_loadd(7, right + kTileNumbers, 64);
+      _tile_stream_loadd(7, right + kTileNumbers, 64);
       _tile_dpbf16ps(1, 4, 7);
       _tile_loadd(5, left + kAmxRows * inputs + depth, row);
       _tile_dpbf16ps(2, 5, 6);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace kibitz::nn {
 
@@ -27,6 +28,14 @@ PieceSums PieceSums::OfNormalised() const {
   std::fill_n(sums.mean, kPieceBoards, 0.0F);
   std::fill_n(sums.factor, kPieceBoards, 1.0F);
   return sums;
+}
+
+void PrefetchRows(const Bf16* rows, int64_t channels) {
+  if (rows == nullptr) return;
+  constexpr int64_t kLine = kCacheLine / sizeof(Bf16);
+  for (int64_t i = 0; i < kPieceBoards * channels; i += kLine) {
+    __builtin_prefetch(rows + i, 0, 2);
+  }
 }
 
 #if defined(KIBITZ_HAS_AMX_INTRINSICS)
@@ -193,36 +202,78 @@ KIBITZ_AMX void NormaliseColumns(const PieceNorm& norm, const PieceSums& sums, c
   }
 }
 
-// gelu(x) = x Phi(x) and its slope Phi(x) + x phi(x), as in nn/kernels/gelu.h, to 1e-4: less than
-// the rounding to bfloat16 by far.
-KIBITZ_AMX inline void Gelu(__m512 x, __m512& y, __m512& slope) {
-  const __m512 one = _mm512_set1_ps(1);
-  const __m512 z = _mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(0.70710678F));
-  // e^(-x^2 / 2) = 2^u; u = n + f with n whole.
-  __m512 u = _mm512_mul_ps(_mm512_mul_ps(x, x), _mm512_set1_ps(-0.72134752F));
-  u = _mm512_max_ps(u, _mm512_set1_ps(-126));
-  const __m512 n = _mm512_roundscale_ps(u, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  const __m512 f = _mm512_sub_ps(u, n);
-  __m512 power = _mm512_set1_ps(0.0013333558F);
-  power = _mm512_fmadd_ps(power, f, _mm512_set1_ps(0.0096181291F));
-  power = _mm512_fmadd_ps(power, f, _mm512_set1_ps(0.0555041087F));
-  power = _mm512_fmadd_ps(power, f, _mm512_set1_ps(0.2402265070F));
-  power = _mm512_fmadd_ps(power, f, _mm512_set1_ps(0.6931471806F));
-  power = _mm512_fmadd_ps(power, f, one);
-  const __m512 bell = _mm512_scalef_ps(power, n);
-  // Half of 1 - erf(z): Abramowitz and Stegun, 7.1.26.
-  const __m512 t = _mm512_rcp14_ps(_mm512_fmadd_ps(z, _mm512_set1_ps(0.3275911F), one));
-  __m512 tail = _mm512_set1_ps(0.5F * 1.061405429F);
-  tail = _mm512_fmadd_ps(tail, t, _mm512_set1_ps(-0.5F * 1.453152027F));
-  tail = _mm512_fmadd_ps(tail, t, _mm512_set1_ps(0.5F * 1.421413741F));
-  tail = _mm512_fmadd_ps(tail, t, _mm512_set1_ps(-0.5F * 0.284496736F));
-  tail = _mm512_fmadd_ps(tail, t, _mm512_set1_ps(0.5F * 0.254829592F));
-  tail = _mm512_mul_ps(_mm512_mul_ps(tail, t), bell);
-  const __mmask16 negative = _mm512_movepi32_mask(_mm512_castps_si512(x));
-  const __m512 phi = _mm512_mask_sub_ps(tail, static_cast<__mmask16>(~negative), one, tail);
-  y = _mm512_mul_ps(x, phi);
-  slope = _mm512_fmadd_ps(_mm512_mul_ps(x, bell), _mm512_set1_ps(0.39894228F), phi);
-}
+// gelu(x) = x Phi(x) and its slope Phi(x) + x phi(x) are parabolas between the quarters of |x|: to
+// 2e-4, less than the rounding to bfloat16 by far. From 3.875 on Phi and the slope are 1.
+struct GeluTables {
+  static constexpr int kEntries = 16;  // As many as a register holds.
+  static constexpr float kEnd = 15.499F;
+
+  // With f from -0.5 to 0.5 quarters away from an entry: c0 + c1 f + c2 f^2.
+  alignas(64) float phi[3][kEntries];
+  alignas(64) float slope[3][kEntries];
+
+  GeluTables() {
+    for (int i = 0; i < kEntries; ++i) {
+      constexpr double kNode = 0.4330127018922193;  // Of Chebyshev's polynomial.
+      double phis[3];
+      double slopes[3];
+      for (int k = 0; k < 3; ++k) {
+        const double f = (k - 1) * kNode;
+        const double x = (i + f) / 4;
+        const double last = i == kEntries - 1 ? f + 0.5 : 0;  // Rises to 1 in the last entry.
+        const double p = 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
+        const double s = p + x * std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+        phis[k] = p + last * (1 - p);
+        slopes[k] = s + last * (1 - s);
+      }
+      Fit(phis, kNode, i, phi);
+      Fit(slopes, kNode, i, slope);
+    }
+  }
+
+ private:
+  static void Fit(const double* y, double node, int entry, float (*to)[kEntries]) {
+    to[0][entry] = static_cast<float>(y[1]);
+    to[1][entry] = static_cast<float>((y[2] - y[0]) / (2 * node));
+    to[2][entry] = static_cast<float>((y[2] + y[0] - 2 * y[1]) / (2 * node * node));
+  }
+};
+
+// The tables in registers.
+struct GeluVectors {
+  __m512 phi[3];
+  __m512 slope[3];
+
+  KIBITZ_AMX GeluVectors() {
+    static const GeluTables tables;
+    for (int i = 0; i < 3; ++i) {
+      phi[i] = _mm512_load_ps(tables.phi[i]);
+      slope[i] = _mm512_load_ps(tables.slope[i]);
+    }
+  }
+  KIBITZ_AMX static __m512 Parabola(const __m512* table, __m512i entry, __m512 f) {
+    const __m512 c1 = _mm512_permutexvar_ps(entry, table[1]);
+    const __m512 inner = _mm512_fmadd_ps(f, _mm512_permutexvar_ps(entry, table[2]), c1);
+    return _mm512_fmadd_ps(f, inner, _mm512_permutexvar_ps(entry, table[0]));
+  }
+  KIBITZ_AMX void Gelu(__m512 x, __m512& y, __m512& dy) const {
+    // Adding 2^23 rounds to a whole number, which the lowest bits then hold.
+    const __m512 magic = _mm512_set1_ps(8388608.0F);
+    const __m512 quarters = _mm512_min_ps(_mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(4)),
+                                          _mm512_set1_ps(GeluTables::kEnd));
+    const __m512 rounded = _mm512_add_ps(quarters, magic);
+    const __m512 f = _mm512_sub_ps(quarters, _mm512_sub_ps(rounded, magic));
+    const __m512i entry = _mm512_castps_si512(rounded);
+    __m512 p = Parabola(phi, entry, f);
+    __m512 s = Parabola(slope, entry, f);
+    // Both are 1 minus themselves on the other side of 0.
+    const __mmask16 negative = _mm512_movepi32_mask(_mm512_castps_si512(x));
+    const __m512 one = _mm512_set1_ps(1);
+    p = _mm512_mask_sub_ps(p, negative, one, p);
+    dy = _mm512_mask_sub_ps(s, negative, one, s);
+    y = _mm512_mul_ps(x, p);
+  }
+};
 
 // Where dy * slope comes from: a gradient as it is ...
 struct PlainSource {
@@ -352,6 +403,7 @@ KIBITZ_AMX void AddMoments(const float* x, int64_t channels, PieceMoments& momen
 
 KIBITZ_AMX void GeluRows(const float* z, const float* bias, int64_t channels, Bf16* y, Bf16* slope,
                          PieceMoments& moments) {
+  const GeluVectors tables;
   for (int64_t c = 0; c < channels; c += 2 * kVector) {
     const __m512 biases[2] = {_mm512_loadu_ps(bias + c), _mm512_loadu_ps(bias + c + kVector)};
     for (int64_t board = 0; board < kPieceBoards; ++board) {
@@ -362,7 +414,8 @@ KIBITZ_AMX void GeluRows(const float* z, const float* bias, int64_t channels, Bf
       __m512 squares = _mm512_load_ps(moments.squares.lanes[board]);
 #pragma GCC unroll 2
       for (int64_t i = 0; i < 2; ++i) {
-        Gelu(_mm512_add_ps(_mm512_loadu_ps(z + at + i * kVector), biases[i]), values[i], slopes[i]);
+        tables.Gelu(_mm512_add_ps(_mm512_loadu_ps(z + at + i * kVector), biases[i]), values[i],
+                    slopes[i]);
         sum = _mm512_add_ps(sum, values[i]);
         squares = _mm512_fmadd_ps(values[i], values[i], squares);
       }
@@ -376,12 +429,13 @@ KIBITZ_AMX void GeluRows(const float* z, const float* bias, int64_t channels, Bf
 
 KIBITZ_AMX void AddGeluRows(const float* z, const float* bias, int64_t channels, const float* x,
                             float* y, Bf16* slope) {
+  const GeluVectors tables;
   for (int64_t c = 0; c < channels; c += kVector) {
     const __m512 biases = _mm512_loadu_ps(bias + c);
     for (int64_t at = c; at < kPieceBoards * channels; at += channels) {
       __m512 value;
       __m512 slopes;
-      Gelu(_mm512_add_ps(_mm512_loadu_ps(z + at), biases), value, slopes);
+      tables.Gelu(_mm512_add_ps(_mm512_loadu_ps(z + at), biases), value, slopes);
       if (x != nullptr) value = _mm512_add_ps(value, _mm512_loadu_ps(x + at));
       _mm512_storeu_ps(y + at, value);
       StoreHalf(slope + at, slopes);

@@ -61,6 +61,10 @@ void TransposePiece(const Bf16* x, int64_t channels, Bf16* y);
 // Rows in pairs of boards: (64, P, C) to (64, P / 2, C, 2).
 void PairPiece(const Bf16* x, int64_t channels, Bf16* y);
 
+// Brings a square's rows, (P, C), to the second cache, before they are read or written:
+// convolutions leave the memory idle. Does nothing for nullptr.
+void PrefetchRows(const Bf16* rows, int64_t channels);
+
 // y = x, rounded.
 void RoundNumbers(const float* x, int64_t count, Bf16* y);
 

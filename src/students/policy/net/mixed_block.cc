@@ -157,8 +157,9 @@ struct BlocksFunction : torch::autograd::Function<BlocksFunction> {
         float* to = PieceAt<float>(dx, piece);
         for (size_t layer = layers.size(); layer > 0; from = to) {
           layer -= 2;
-          BackwardBlock(&layers[layer], Kept(saved, layer, piece, pieces), from, to, &shares[layer],
-                        room);
+          BackwardBlock(&layers[layer], Kept(saved, layer, piece, pieces),
+                        Kept(saved, layer < 2 ? 0 : layer - 2, piece, pieces), from, to,
+                        &shares[layer], room);
         }
       }
     });
@@ -187,30 +188,34 @@ struct BlocksFunction : torch::autograd::Function<BlocksFunction> {
     kept.sums1 = kept.sums1.OfNormalised();
     nn::PieceMoments moments;
     for (int64_t at = 0; at < 64 * size; at += size) {
+      nn::PrefetchRows(kept.inner + at, channels);
+      nn::PrefetchRows(kept.slope1 + at, channels);
       nn::ConvolveSquare(first.weights(), rows, at / size, z);
       nn::GeluSquare(z, first.bias(), channels, kept.inner + at, kept.slope1 + at, moments);
     }
     moments.Finish(second.norm(), kept.sums2);
     nn::NormalisePiece(second.norm(), kept.sums2, kept.inner, rows);
     for (int64_t at = 0; at < 64 * size; at += size) {
+      nn::PrefetchRows(kept.slope2 + at, channels);
       nn::ConvolveSquare(second.weights(), rows, at / size, z);
       nn::AddGeluSquare(z, second.bias(), channels, x + at, y + at, kept.slope2 + at);
     }
   }
 
-  // dx may be dy.
-  static void BackwardBlock(const MixedLayer* layers, const KeptBlock& kept, const float* dy,
-                            float* dx, MixedShare* shares, const MixedRoom& room) {
+  // dx may be dy. `before`: of the block before this one, whose turn is next.
+  static void BackwardBlock(const MixedLayer* layers, const KeptBlock& kept,
+                            const KeptBlock& before, const float* dy, float* dx, MixedShare* shares,
+                            const MixedRoom& room) {
     const MixedLayer& first = layers[0];
     const MixedLayer& second = layers[1];
     nn::SlopeBackward(dy, kept.slope2, second.norm().channels,
                       {room.rows(), room.pairs(), shares[1].bias});
-    nn::NormBackwardSums totals2;
-    second.Backward(kept.sums2, kept.inner, shares[1], room, totals2);
+    const nn::NormBackwardSums totals2 =
+        second.Backward(kept.sums2, kept.inner, shares[1], room, {kept.slope1, kept.x});
     nn::NormSlopeBackward(second.norm(), kept.sums2, totals2, room.gradients(), kept.inner,
                           kept.slope1, {room.rows(), room.pairs(), shares[0].bias});
-    nn::NormBackwardSums totals1;
-    first.Backward(kept.sums1, kept.x, shares[0], room, totals1);
+    const nn::NormBackwardSums totals1 =
+        first.Backward(kept.sums1, kept.x, shares[0], room, {before.slope2, before.inner});
     nn::NormBackward(first.norm(), kept.sums1, totals1, room.gradients(), kept.x, dy, dx);
   }
 

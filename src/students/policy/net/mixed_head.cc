@@ -129,8 +129,7 @@ struct PlanesFunction : torch::autograd::Function<PlanesFunction> {
         nn::PairPiece(room.rows(), kSlotRow, room.pairs());
         const nn::PieceSums& statistics = PieceSumsAt(saved[kSums], piece);
         const float* piece_x = PieceAt<float>(x, piece);
-        nn::NormBackwardSums totals;
-        layer.Backward(statistics, piece_x, share, room, totals);
+        const nn::NormBackwardSums totals = layer.Backward(statistics, piece_x, share, room);
         nn::NormBackward(layer.norm(), statistics, totals, room.gradients(), piece_x, nullptr,
                          PieceAt<float>(dx, piece));
       }

@@ -45,29 +45,37 @@ MixedLayer::MixedLayer(const LayerTensors& tensors, nn::ConvPass pass)
 }
 
 template <typename T>
-void MixedLayer::Backward(const nn::PieceSums& sums, const T* x, MixedShare& share,
-                          const MixedRoom& room, nn::NormBackwardSums& totals) const {
+nn::NormBackwardSums MixedLayer::Backward(const nn::PieceSums& sums, const T* x, MixedShare& share,
+                                          const MixedRoom& room,
+                                          std::array<const nn::Bf16*, 2> soon) const {
+  const int64_t channels = norm_.channels;
   nn::NormaliseTransposed(norm_, sums, x, room.columns());
   nn::AddWeightGradients({.x = room.columns(),
                           .dz = room.pairs(),
-                          .inputs = norm_.channels,
+                          .inputs = channels,
                           .outputs = weights_.inputs(),
                           .taps = weights_.taps(),
                           .add = !share.empty},
                          share.taps);
   share.empty = false;
-  const int64_t size = nn::kPieceBoards * norm_.channels;
+  nn::NormBackwardSums totals;
   for (int64_t square = 0; square < 64; ++square) {
-    float* dnormed = room.gradients() + square * size;
-    nn::ConvolveSquare(weights_, room.rows(), square, dnormed);
-    nn::SumNormBackward({norm_, sums, square}, dnormed, x + square * size, totals,
+    const int64_t at = square * nn::kPieceBoards * channels;
+    for (const nn::Bf16* piece : soon) {
+      nn::PrefetchRows(piece == nullptr ? nullptr : piece + at, channels);
+    }
+    nn::ConvolveSquare(weights_, room.rows(), square, room.gradients() + at);
+    nn::SumNormBackward({norm_, sums, square}, room.gradients() + at, x + at, totals,
                         share.norm_weight, share.norm_bias);
   }
+  return totals;
 }
-template void MixedLayer::Backward(const nn::PieceSums&, const float*, MixedShare&,
-                                   const MixedRoom&, nn::NormBackwardSums&) const;
-template void MixedLayer::Backward(const nn::PieceSums&, const nn::Bf16*, MixedShare&,
-                                   const MixedRoom&, nn::NormBackwardSums&) const;
+template nn::NormBackwardSums MixedLayer::Backward(const nn::PieceSums&, const float*, MixedShare&,
+                                                   const MixedRoom&,
+                                                   std::array<const nn::Bf16*, 2>) const;
+template nn::NormBackwardSums MixedLayer::Backward(const nn::PieceSums&, const nn::Bf16*,
+                                                   MixedShare&, const MixedRoom&,
+                                                   std::array<const nn::Bf16*, 2>) const;
 
 std::vector<MixedLayer> PackLayers(const std::vector<LayerTensors>& tensors, nn::ConvPass pass) {
   std::vector<std::optional<MixedLayer>> packed(tensors.size());

@@ -6,6 +6,7 @@
 
 #include <torch/torch.h>
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -36,10 +37,12 @@ class MixedLayer {
   const float* bias() const { return bias_.data_ptr<float>(); }  // (Op)
 
   // From the gradient of outputs in the room to that of the norm's outputs there, of a piece of
-  // inputs x; adds to the gradients of weights and norm and to `totals`.
+  // inputs x; adds to the gradients of weights and norm. Returns the norm's sums. `soon`: pieces
+  // that are read next, or nothing.
   template <typename T>
-  void Backward(const nn::PieceSums& sums, const T* x, MixedShare& share, const MixedRoom& room,
-                nn::NormBackwardSums& totals) const;
+  nn::NormBackwardSums Backward(const nn::PieceSums& sums, const T* x, MixedShare& share,
+                                const MixedRoom& room,
+                                std::array<const nn::Bf16*, 2> soon = {}) const;
 
  private:
   nn::PieceNorm norm_;
