@@ -6,10 +6,10 @@ namespace kibitz::nn {
 namespace {
 
 constexpr int64_t kTileNumbers = 512;  // bfloat16 numbers of a tile.
-constexpr int64_t kWindow = 9;
 
 // The neighbour of a square at a tap of the window, or -1 beyond the board.
-int64_t NeighbourAt(int64_t square, int64_t tap) {
+int64_t NeighbourAt(int64_t square, int64_t tap, int64_t taps) {
+  if (taps == 1) return square;
   const int64_t rank = square / 8 + tap / 3 - 1;
   const int64_t file = square % 8 + tap % 3 - 1;
   return rank < 0 || rank > 7 || file < 0 || file > 7 ? -1 : rank * 8 + file;
@@ -20,15 +20,16 @@ int64_t NeighbourAt(int64_t square, int64_t tap) {
 Bf16Weights::Bf16Weights(const WindowWeights& from, ConvPass pass)
     : inputs_(PaddedPiece(pass == ConvPass::kForward ? from.inputs : from.outputs)),
       outputs_(PaddedPiece(pass == ConvPass::kForward ? from.outputs : from.inputs)),
-      tiles_(inputs_ * outputs_ * kWindow) {
+      taps_(from.taps),
+      tiles_(inputs_ * outputs_ * taps_) {
   const float* window = from.weight;
   for (int64_t output = 0; output < from.outputs; ++output) {
-    for (int64_t input = 0; input < from.inputs; ++input, window += kWindow) {
+    for (int64_t input = 0; input < from.inputs; ++input, window += taps_) {
       // Backward: the kernel rotated by 180 degrees, inputs and outputs exchanged.
       const bool forward = pass == ConvPass::kForward;
       Bf16* to = forward ? At(output, input, 0) : At(input, output, 0);
-      for (int64_t tap = 0; tap < kWindow; ++tap, to += inputs_ * kAmxDepth) {
-        *to = ToBf16(window[forward ? tap : kWindow - 1 - tap]);
+      for (int64_t tap = 0; tap < taps_; ++tap, to += inputs_ * kAmxDepth) {
+        *to = ToBf16(window[forward ? tap : taps_ - 1 - tap]);
       }
     }
   }
@@ -36,7 +37,7 @@ Bf16Weights::Bf16Weights(const WindowWeights& from, ConvPass pass)
 
 const Bf16* Bf16Weights::TilesOf(int64_t outputs, int64_t tap, int64_t inputs) const {
   const int64_t depth = inputs_ / kAmxDepth;
-  return tiles_.data() + ((outputs * kWindow + tap) * depth + inputs) * 2 * kTileNumbers;
+  return tiles_.data() + ((outputs * taps_ + tap) * depth + inputs) * 2 * kTileNumbers;
 }
 
 Bf16* Bf16Weights::At(int64_t output, int64_t input, int64_t tap) {
@@ -48,11 +49,12 @@ Bf16* Bf16Weights::At(int64_t output, int64_t input, int64_t tap) {
 
 void PlainConvolveSquare(const Bf16Weights& weights, const Bf16* x, int64_t square, float* z) {
   const int64_t inputs = weights.inputs();
+  const int64_t taps = weights.taps();
   for (int64_t board = 0; board < kPieceBoards; ++board) {
     for (int64_t output = 0; output < weights.outputs(); ++output) {
       float sum = 0;
-      for (int64_t tap = 0; tap < kWindow; ++tap) {
-        const int64_t neighbour = NeighbourAt(square, tap);
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const int64_t neighbour = NeighbourAt(square, tap, taps);
         if (neighbour < 0) continue;
         const Bf16* row = x + (neighbour * kPieceBoards + board) * inputs;
         for (int64_t input = 0; input < inputs; ++input) {
@@ -68,10 +70,11 @@ void PlainConvolveSquare(const Bf16Weights& weights, const Bf16* x, int64_t squa
 }
 
 void PlainAddWeightGradients(const WeightGradients& from, float* dw) {
-  const auto [x, dz, inputs, outputs] = from;
-  for (int64_t tap = 0; tap < kWindow; ++tap) {
+  const auto [x, dz, inputs, outputs, taps, add] = from;
+  if (!add) std::fill_n(dw, taps * inputs * outputs, 0.0F);
+  for (int64_t tap = 0; tap < taps; ++tap) {
     for (int64_t square = 0; square < 64; ++square) {
-      const int64_t neighbour = NeighbourAt(square, tap);
+      const int64_t neighbour = NeighbourAt(square, tap, taps);
       if (neighbour < 0) continue;
       for (int64_t input = 0; input < inputs; ++input) {
         float* to = dw + (tap * inputs + input) * outputs;
@@ -94,25 +97,30 @@ namespace {
 // GCC's tile loads do not say that they read memory: what was stored before must be there.
 inline void FinishStores() { asm volatile("" ::: "memory"); }
 
-// 32 outputs of a square: sums in tiles 0 to 3, two of boards by two of outputs.
-KIBITZ_AMX void ConvolveOutputs(const Bf16Weights& weights, const Bf16* x, int64_t square,
-                                int64_t outputs, float* z) {
-  const int64_t inputs = weights.inputs();
-  const int64_t row = inputs * 2;  // Bytes.
+KIBITZ_AMX inline void ZeroSums() {
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  for (int64_t tap = 0; tap < kWindow; ++tap) {
-    const int64_t neighbour = NeighbourAt(square, tap);
+}
+
+// 32 outputs of a square: sums in tiles 0 to 3, two of boards by two of outputs.
+KIBITZ_AMX void ConvolveOutputs(const Bf16Weights& weights, const Bf16* x, int64_t square,
+                                int64_t outputs, float* z) {
+  const int64_t inputs = weights.inputs();
+  const int64_t taps = weights.taps();
+  const int64_t row = inputs * 2;  // Bytes.
+  ZeroSums();
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    const int64_t neighbour = NeighbourAt(square, tap, taps);
     if (neighbour < 0) continue;
     const Bf16* left = x + neighbour * kPieceBoards * inputs;
     const Bf16* right = weights.TilesOf(outputs, tap, 0);
     for (int64_t depth = 0; depth < inputs; depth += kAmxDepth) {
       _tile_loadd(4, left + depth, row);
-      _tile_loadd(6, right, 64);
+      _tile_stream_loadd(6, right, 64);
       _tile_dpbf16ps(0, 4, 6);
-      _tile_loadd(7, right + kTileNumbers, 64);
+      _tile_stream_loadd(7, right + kTileNumbers, 64);
       _tile_dpbf16ps(1, 4, 7);
       _tile_loadd(5, left + kAmxRows * inputs + depth, row);
       _tile_dpbf16ps(2, 5, 6);
@@ -164,12 +172,18 @@ KIBITZ_AMX void AddThreeTaps(const WeightGradients& from, int64_t up, int64_t in
   const int64_t row = from.outputs * 4;  // Bytes, of sums as of pairs.
   const int64_t tap = from.inputs * from.outputs;
   float* const sums = dw + (up + 1) * 3 * tap + input * from.outputs + output;
-  _tile_loadd(0, sums, row);
-  _tile_loadd(1, sums + kAmxRows, row);
-  _tile_loadd(2, sums + tap, row);
-  _tile_loadd(3, sums + tap + kAmxRows, row);
-  _tile_loadd(4, sums + 2 * tap, row);
-  _tile_loadd(5, sums + 2 * tap + kAmxRows, row);
+  if (from.add) {
+    _tile_loadd(0, sums, row);
+    _tile_loadd(1, sums + kAmxRows, row);
+    _tile_loadd(2, sums + tap, row);
+    _tile_loadd(3, sums + tap + kAmxRows, row);
+    _tile_loadd(4, sums + 2 * tap, row);
+    _tile_loadd(5, sums + 2 * tap + kAmxRows, row);
+  } else {
+    ZeroSums();
+    _tile_zero(4);
+    _tile_zero(5);
+  }
   const int64_t step = from.inputs * kPieceBoards;
   const int64_t first = std::max<int64_t>(0, -up);
   const int64_t last = std::min<int64_t>(7, 7 - up);
@@ -185,6 +199,46 @@ KIBITZ_AMX void AddThreeTaps(const WeightGradients& from, int64_t up, int64_t in
   _tile_stored(5, sums + 2 * tap + kAmxRows, row);
 }
 
+// A window of 1: 32 inputs by 32 outputs.
+KIBITZ_AMX void AddOneTap(const WeightGradients& from, int64_t input, int64_t output, float* dw) {
+  const int64_t row = from.outputs * 4;  // Bytes, of sums as of pairs.
+  float* const sums = dw + input * from.outputs + output;
+  float* const lower = sums + kAmxRows * from.outputs;
+  ZeroSums();
+  if (from.add) {
+    _tile_loadd(0, sums, row);
+    _tile_loadd(1, sums + kAmxRows, row);
+    _tile_loadd(2, lower, row);
+    _tile_loadd(3, lower + kAmxRows, row);
+  }
+  for (int64_t square = 0; square < 64; ++square) {
+    const Bf16* left = from.x + (square * from.inputs + input) * kPieceBoards;
+    const Bf16* right = from.dz + square * kPieceBoards * from.outputs + output * 2;
+    _tile_loadd(4, left, 64);
+    _tile_loadd(6, right, row);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, right + 2 * kAmxRows, row);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(5, left + kAmxRows * kPieceBoards, 64);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, sums, row);
+  _tile_stored(1, sums + kAmxRows, row);
+  _tile_stored(2, lower, row);
+  _tile_stored(3, lower + kAmxRows, row);
+}
+
+void AddNineTaps(const WeightGradients& from, float* dw) {
+  for (int64_t up = -1; up <= 1; ++up) {
+    for (int64_t input = 0; input < from.inputs; input += kAmxRows) {
+      for (int64_t output = 0; output < from.outputs; output += 2 * kAmxRows) {
+        AddThreeTaps(from, up, input, output, dw);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void ConvolveSquare(const Bf16Weights& weights, const Bf16* x, int64_t square, float* z) {
@@ -197,10 +251,12 @@ void ConvolveSquare(const Bf16Weights& weights, const Bf16* x, int64_t square, f
 
 void AddWeightGradients(const WeightGradients& from, float* dw) {
   FinishStores();
-  for (int64_t up = -1; up <= 1; ++up) {
-    for (int64_t input = 0; input < from.inputs; input += kAmxRows) {
+  if (from.taps == 9) {
+    AddNineTaps(from, dw);
+  } else {
+    for (int64_t input = 0; input < from.inputs; input += 2 * kAmxRows) {
       for (int64_t output = 0; output < from.outputs; output += 2 * kAmxRows) {
-        AddThreeTaps(from, up, input, output, dw);
+        AddOneTap(from, input, output, dw);
       }
     }
   }

@@ -1,6 +1,6 @@
-// 3x3 convolutions over boards of 8 by 8 in bfloat16 with sums in float32, forward and backward, on
-// AMX tiles (nn/kernels/amx.h), for training in mixed precision. A direct convolution: taps beyond
-// the edge are left out, and nothing is padded.
+// 3x3 convolutions (and 1x1) over boards of 8 by 8 in bfloat16 with sums in float32, forward and
+// backward, on AMX tiles (nn/kernels/amx.h), for training in mixed precision. A direct convolution:
+// taps beyond the edge are left out, and nothing is padded.
 //
 //   const Bf16Weights weights({.weight = w, .outputs = 64, .inputs = 64}, ConvPass::kForward);
 //   const AmxTiles tiles;
@@ -26,9 +26,10 @@ constexpr int64_t PaddedPiece(int64_t channels) { return RoundUp(channels, kAmxD
 
 // A convolution's weights as its module holds them.
 struct WindowWeights {
-  const float* weight = nullptr;  // (outputs, inputs, 3, 3)
+  const float* weight = nullptr;  // (outputs, inputs, taps)
   int64_t outputs = 0;
   int64_t inputs = 0;
+  int64_t taps = 9;  // 3x3; or 1: a product with each square alone.
 };
 // kBackward is the convolution that turns the gradient of outputs into that of inputs.
 enum class ConvPass { kForward, kBackward };
@@ -41,6 +42,7 @@ class Bf16Weights {
   // Of the pass, padded.
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
+  int64_t taps() const { return taps_; }
   // Of 32 outputs, a tap and 32 inputs: two tiles of 16 outputs, (16 pairs of inputs, 16, 2).
   const Bf16* TilesOf(int64_t outputs, int64_t tap, int64_t inputs) const;
 
@@ -49,7 +51,8 @@ class Bf16Weights {
 
   int64_t inputs_;
   int64_t outputs_;
-  AlignedArray<Bf16> tiles_;  // (O / 32, 9, I / 32, 2, 16, 16, 2)
+  int64_t taps_;
+  AlignedArray<Bf16> tiles_;  // (O / 32, taps, I / 32, 2, 16, 16, 2)
 };
 
 // z = conv(x) of one square. x: (64, P, I); z: (P, O). The caller has AmxTiles.
@@ -62,8 +65,10 @@ struct WeightGradients {
   const Bf16* dz = nullptr;  // (64, P / 2, O, 2)
   int64_t inputs = 0;        // I
   int64_t outputs = 0;       // O
+  int64_t taps = 9;
+  bool add = true;  // To what is in dw; else it is replaced.
 };
-// Adds a piece's gradient of the weights to dw: (9, I, O). The caller has AmxTiles.
+// A piece's gradient of the weights. dw: (taps, I, O). The caller has AmxTiles.
 void AddWeightGradients(const WeightGradients& from, float* dw);
 void PlainAddWeightGradients(const WeightGradients& from, float* dw);
 

@@ -79,14 +79,17 @@ TEST(Bf16Conv, PlainVersionConvolves) {
 struct Size {
   int64_t inputs;
   int64_t outputs;
+  int64_t taps = 9;
 };
 
 TEST(Bf16Conv, TilesMatchPlainVersion) {
   if (!HasAmx()) GTEST_SKIP() << "no AMX here";
   const AmxTiles tiles;
-  for (const Size& size : {Size{12, 12}, Size{16, 64}, Size{64, 64}, Size{96, 33}}) {
-    const auto weight = Random(size.inputs * size.outputs * 9, 1);
-    const Bf16Weights packed({weight.data(), size.outputs, size.inputs}, ConvPass::kForward);
+  for (const Size& size :
+       {Size{12, 12}, Size{16, 64}, Size{64, 64}, Size{96, 33}, Size{64, 152, 1}}) {
+    const auto weight = Random(size.inputs * size.outputs * size.taps, 1);
+    const Bf16Weights packed({weight.data(), size.outputs, size.inputs, size.taps},
+                             ConvPass::kForward);
     const auto x = Rounded(Random(kBoardsTimesSquares * packed.inputs(), 2));
     const auto count = static_cast<size_t>(kPieceBoards * packed.outputs());
     std::vector<float> expected(count);
@@ -97,9 +100,10 @@ TEST(Bf16Conv, TilesMatchPlainVersion) {
       ExpectNear(found, expected, 1e-5F);
     }
     const auto dz = Rounded(Random(kBoardsTimesSquares * packed.outputs(), 3));
-    std::vector<float> plain = Random(9 * packed.inputs() * packed.outputs(), 4);
+    std::vector<float> plain = Random(size.taps * packed.inputs() * packed.outputs(), 4);
     std::vector<float> sums = plain;
-    const WeightGradients from = {x.data(), dz.data(), packed.inputs(), packed.outputs()};
+    const WeightGradients from = {x.data(), dz.data(), packed.inputs(), packed.outputs(),
+                                  size.taps};
     PlainAddWeightGradients(from, plain.data());
     AddWeightGradients(from, sums.data());
     ExpectNear(sums, plain, 1e-5F);
@@ -217,8 +221,8 @@ TEST(PiecePasses, GeluAndItsSlope) {
   std::vector<Bf16> slope(z.size());
   AddGeluSquare(z.data(), bias.data(), 32, nullptr, y.data(), slope.data());
   for (size_t i = 0; i < z.size(); ++i) {
-    EXPECT_NEAR(y[i], Gelu(Spread(z[i]))[0], 1e-4) << z[i];
-    EXPECT_NEAR(FromBf16(slope[i]), GeluSlope(Spread(z[i]))[0], 4e-3) << z[i];
+    EXPECT_NEAR(y[i], Gelu(Spread(z[i]))[0], 3e-4) << z[i];
+    EXPECT_NEAR(FromBf16(slope[i]), GeluSlope(Spread(z[i]))[0], 5e-3) << z[i];
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace kibitz::nn {
 
@@ -18,6 +19,22 @@ void PieceMoments::Finish(const PieceNorm& norm, PieceSums& to) const {
     const float variance = std::max(0.0F, squares.Of(board) / count - mean * mean);
     to.mean[board] = mean;
     to.factor[board] = 1 / std::sqrt(variance + norm.epsilon);
+    to.scale[board] = to.factor[board];
+  }
+}
+
+PieceSums PieceSums::OfNormalised() const {
+  PieceSums sums = *this;
+  std::fill_n(sums.mean, kPieceBoards, 0.0F);
+  std::fill_n(sums.factor, kPieceBoards, 1.0F);
+  return sums;
+}
+
+void PrefetchRows(const Bf16* rows, int64_t channels) {
+  if (rows == nullptr) return;
+  constexpr int64_t kLine = kCacheLine / sizeof(Bf16);
+  for (int64_t i = 0; i < kPieceBoards * channels; i += kLine) {
+    __builtin_prefetch(rows + i, 0, 2);
   }
 }
 
@@ -104,6 +121,9 @@ struct Affine {
       shift[board] = -sums.mean[board] * sums.factor[board];
     }
   }
+  KIBITZ_AMX __m512 Normalised(int64_t board, __m512 x) const {
+    return _mm512_fmadd_ps(x, _mm512_set1_ps(scale[board]), _mm512_set1_ps(shift[board]));
+  }
 };
 
 // norm(x) of 16 channels of a board.
@@ -113,10 +133,11 @@ struct NormVector {
 
   KIBITZ_AMX NormVector(const PieceNorm& norm, int64_t place)
       : weight(_mm512_loadu_ps(norm.weight + place)), bias(_mm512_loadu_ps(norm.bias + place)) {}
+  KIBITZ_AMX __m512 Of(__m512 normalised) const {
+    return _mm512_fmadd_ps(normalised, weight, bias);
+  }
   KIBITZ_AMX __m512 Of(const Affine& boards, int64_t board, __m512 x) const {
-    const __m512 h = _mm512_fmadd_ps(x, _mm512_set1_ps(boards.scale[board]),
-                                     _mm512_set1_ps(boards.shift[board]));
-    return _mm512_fmadd_ps(h, weight, bias);
+    return Of(boards.Normalised(board, x));
   }
 };
 
@@ -132,6 +153,25 @@ KIBITZ_AMX void NormaliseRows(const PieceNorm& norm, const PieceSums& sums, cons
         const int64_t at = (square * kPieceBoards + board) * channels + c;
         StoreRow(y + at, Round(low.Of(boards, board, LoadRow(x + at)),
                                high.Of(boards, board, LoadRow(x + at + kVector))));
+      }
+    }
+  }
+}
+
+KIBITZ_AMX void NormaliseBoth(const PieceNorm& norm, const PieceSums& sums, const float* x, Bf16* y,
+                              Bf16* normalised) {
+  const int64_t channels = norm.channels;
+  const Affine boards(sums);
+  for (int64_t square = 0; square < 64; ++square) {
+    for (int64_t c = 0; c < channels; c += 2 * kVector) {
+      const NormVector low(norm, square * channels + c);
+      const NormVector high(norm, square * channels + c + kVector);
+      for (int64_t board = 0; board < kPieceBoards; ++board) {
+        const int64_t at = (square * kPieceBoards + board) * channels + c;
+        const __m512 a = boards.Normalised(board, LoadRow(x + at));
+        const __m512 b = boards.Normalised(board, LoadRow(x + at + kVector));
+        StoreRow(normalised + at, Round(a, b));
+        StoreRow(y + at, Round(low.Of(a), high.Of(b)));
       }
     }
   }
@@ -162,36 +202,78 @@ KIBITZ_AMX void NormaliseColumns(const PieceNorm& norm, const PieceSums& sums, c
   }
 }
 
-// gelu(x) = x Phi(x) and its slope Phi(x) + x phi(x), as in nn/kernels/gelu.h, to 1e-4: less than
-// the rounding to bfloat16 by far.
-KIBITZ_AMX inline void Gelu(__m512 x, __m512& y, __m512& slope) {
-  const __m512 one = _mm512_set1_ps(1);
-  const __m512 z = _mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(0.70710678F));
-  // e^(-x^2 / 2) = 2^u; u = n + f with n whole.
-  __m512 u = _mm512_mul_ps(_mm512_mul_ps(x, x), _mm512_set1_ps(-0.72134752F));
-  u = _mm512_max_ps(u, _mm512_set1_ps(-126));
-  const __m512 n = _mm512_roundscale_ps(u, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  const __m512 f = _mm512_sub_ps(u, n);
-  __m512 power = _mm512_set1_ps(0.0013333558F);
-  power = _mm512_fmadd_ps(power, f, _mm512_set1_ps(0.0096181291F));
-  power = _mm512_fmadd_ps(power, f, _mm512_set1_ps(0.0555041087F));
-  power = _mm512_fmadd_ps(power, f, _mm512_set1_ps(0.2402265070F));
-  power = _mm512_fmadd_ps(power, f, _mm512_set1_ps(0.6931471806F));
-  power = _mm512_fmadd_ps(power, f, one);
-  const __m512 bell = _mm512_scalef_ps(power, n);
-  // Half of 1 - erf(z): Abramowitz and Stegun, 7.1.26.
-  const __m512 t = _mm512_rcp14_ps(_mm512_fmadd_ps(z, _mm512_set1_ps(0.3275911F), one));
-  __m512 tail = _mm512_set1_ps(0.5F * 1.061405429F);
-  tail = _mm512_fmadd_ps(tail, t, _mm512_set1_ps(-0.5F * 1.453152027F));
-  tail = _mm512_fmadd_ps(tail, t, _mm512_set1_ps(0.5F * 1.421413741F));
-  tail = _mm512_fmadd_ps(tail, t, _mm512_set1_ps(-0.5F * 0.284496736F));
-  tail = _mm512_fmadd_ps(tail, t, _mm512_set1_ps(0.5F * 0.254829592F));
-  tail = _mm512_mul_ps(_mm512_mul_ps(tail, t), bell);
-  const __mmask16 negative = _mm512_movepi32_mask(_mm512_castps_si512(x));
-  const __m512 phi = _mm512_mask_sub_ps(tail, static_cast<__mmask16>(~negative), one, tail);
-  y = _mm512_mul_ps(x, phi);
-  slope = _mm512_fmadd_ps(_mm512_mul_ps(x, bell), _mm512_set1_ps(0.39894228F), phi);
-}
+// gelu(x) = x Phi(x) and its slope Phi(x) + x phi(x) are parabolas between the quarters of |x|: to
+// 2e-4, less than the rounding to bfloat16 by far. From 3.875 on Phi and the slope are 1.
+struct GeluTables {
+  static constexpr int kEntries = 16;  // As many as a register holds.
+  static constexpr float kEnd = 15.499F;
+
+  // With f from -0.5 to 0.5 quarters away from an entry: c0 + c1 f + c2 f^2.
+  alignas(64) float phi[3][kEntries];
+  alignas(64) float slope[3][kEntries];
+
+  GeluTables() {
+    for (int i = 0; i < kEntries; ++i) {
+      constexpr double kNode = 0.4330127018922193;  // Of Chebyshev's polynomial.
+      double phis[3];
+      double slopes[3];
+      for (int k = 0; k < 3; ++k) {
+        const double f = (k - 1) * kNode;
+        const double x = (i + f) / 4;
+        const double last = i == kEntries - 1 ? f + 0.5 : 0;  // Rises to 1 in the last entry.
+        const double p = 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
+        const double s = p + x * std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+        phis[k] = p + last * (1 - p);
+        slopes[k] = s + last * (1 - s);
+      }
+      Fit(phis, kNode, i, phi);
+      Fit(slopes, kNode, i, slope);
+    }
+  }
+
+ private:
+  static void Fit(const double* y, double node, int entry, float (*to)[kEntries]) {
+    to[0][entry] = static_cast<float>(y[1]);
+    to[1][entry] = static_cast<float>((y[2] - y[0]) / (2 * node));
+    to[2][entry] = static_cast<float>((y[2] + y[0] - 2 * y[1]) / (2 * node * node));
+  }
+};
+
+// The tables in registers.
+struct GeluVectors {
+  __m512 phi[3];
+  __m512 slope[3];
+
+  KIBITZ_AMX GeluVectors() {
+    static const GeluTables tables;
+    for (int i = 0; i < 3; ++i) {
+      phi[i] = _mm512_load_ps(tables.phi[i]);
+      slope[i] = _mm512_load_ps(tables.slope[i]);
+    }
+  }
+  KIBITZ_AMX static __m512 Parabola(const __m512* table, __m512i entry, __m512 f) {
+    const __m512 c1 = _mm512_permutexvar_ps(entry, table[1]);
+    const __m512 inner = _mm512_fmadd_ps(f, _mm512_permutexvar_ps(entry, table[2]), c1);
+    return _mm512_fmadd_ps(f, inner, _mm512_permutexvar_ps(entry, table[0]));
+  }
+  KIBITZ_AMX void Gelu(__m512 x, __m512& y, __m512& dy) const {
+    // Adding 2^23 rounds to a whole number, which the lowest bits then hold.
+    const __m512 magic = _mm512_set1_ps(8388608.0F);
+    const __m512 quarters = _mm512_min_ps(_mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(4)),
+                                          _mm512_set1_ps(GeluTables::kEnd));
+    const __m512 rounded = _mm512_add_ps(quarters, magic);
+    const __m512 f = _mm512_sub_ps(quarters, _mm512_sub_ps(rounded, magic));
+    const __m512i entry = _mm512_castps_si512(rounded);
+    __m512 p = Parabola(phi, entry, f);
+    __m512 s = Parabola(slope, entry, f);
+    // Both are 1 minus themselves on the other side of 0.
+    const __mmask16 negative = _mm512_movepi32_mask(_mm512_castps_si512(x));
+    const __m512 one = _mm512_set1_ps(1);
+    p = _mm512_mask_sub_ps(p, negative, one, p);
+    dy = _mm512_mask_sub_ps(s, negative, one, s);
+    y = _mm512_mul_ps(x, p);
+  }
+};
 
 // Where dy * slope comes from: a gradient as it is ...
 struct PlainSource {
@@ -204,13 +286,13 @@ struct PlainSource {
 };
 
 // ... or the gradient of a norm's input. With h = (x - mean) factor and g = dy weight: dx = factor
-// (g - mean(g) - h mean(g h)) = factor g - (a + b x), where a and b are a board's.
+// (g - mean(g) - h mean(g h)) = scale g - (a + b x), where a and b are a board's.
 template <typename T>
 struct NormSource {
   const PieceNorm& norm;
   const float* dy;
   const T* x;
-  float factor[kPieceBoards];
+  float scale[kPieceBoards];
   float a[kPieceBoards];
   float b[kPieceBoards];
 
@@ -220,9 +302,9 @@ struct NormSource {
     const auto count = static_cast<float>(norm.count);
     for (int64_t board = 0; board < kPieceBoards; ++board) {
       const float mean_g = norm.has_mean ? totals.g.Of(board) / count : 0;
-      factor[board] = sums.factor[board];
-      b[board] = factor[board] * factor[board] * totals.gh.Of(board) / count;
-      a[board] = factor[board] * mean_g - b[board] * sums.mean[board];
+      scale[board] = sums.scale[board];
+      b[board] = scale[board] * sums.factor[board] * totals.gh.Of(board) / count;
+      a[board] = scale[board] * mean_g - b[board] * sums.mean[board];
     }
   }
   KIBITZ_AMX __m512 At(int64_t square, int64_t board, int64_t c) const {
@@ -231,7 +313,7 @@ struct NormSource {
     const __m512 g = _mm512_mul_ps(_mm512_loadu_ps(dy + at), weight);
     const __m512 away =
         _mm512_fmadd_ps(LoadRow(x + at), _mm512_set1_ps(b[board]), _mm512_set1_ps(a[board]));
-    return _mm512_fmsub_ps(g, _mm512_set1_ps(factor[board]), away);
+    return _mm512_fmsub_ps(g, _mm512_set1_ps(scale[board]), away);
   }
 };
 
@@ -287,8 +369,7 @@ KIBITZ_AMX void SumSquareBackward(const NormBackwardFrom& from, const float* dy,
 #pragma GCC unroll 2
       for (int64_t i = 0; i < 2; ++i) {
         const int64_t at = board * channels + c + i * kVector;
-        const __m512 h = _mm512_fmadd_ps(LoadRow(x + at), _mm512_set1_ps(boards.scale[board]),
-                                         _mm512_set1_ps(boards.shift[board]));
+        const __m512 h = boards.Normalised(board, LoadRow(x + at));
         const __m512 out = _mm512_loadu_ps(dy + at);
         const __m512 g = _mm512_mul_ps(out, weights[i]);
         sum_g = _mm512_add_ps(sum_g, g);
@@ -322,6 +403,7 @@ KIBITZ_AMX void AddMoments(const float* x, int64_t channels, PieceMoments& momen
 
 KIBITZ_AMX void GeluRows(const float* z, const float* bias, int64_t channels, Bf16* y, Bf16* slope,
                          PieceMoments& moments) {
+  const GeluVectors tables;
   for (int64_t c = 0; c < channels; c += 2 * kVector) {
     const __m512 biases[2] = {_mm512_loadu_ps(bias + c), _mm512_loadu_ps(bias + c + kVector)};
     for (int64_t board = 0; board < kPieceBoards; ++board) {
@@ -332,7 +414,8 @@ KIBITZ_AMX void GeluRows(const float* z, const float* bias, int64_t channels, Bf
       __m512 squares = _mm512_load_ps(moments.squares.lanes[board]);
 #pragma GCC unroll 2
       for (int64_t i = 0; i < 2; ++i) {
-        Gelu(_mm512_add_ps(_mm512_loadu_ps(z + at + i * kVector), biases[i]), values[i], slopes[i]);
+        tables.Gelu(_mm512_add_ps(_mm512_loadu_ps(z + at + i * kVector), biases[i]), values[i],
+                    slopes[i]);
         sum = _mm512_add_ps(sum, values[i]);
         squares = _mm512_fmadd_ps(values[i], values[i], squares);
       }
@@ -346,12 +429,13 @@ KIBITZ_AMX void GeluRows(const float* z, const float* bias, int64_t channels, Bf
 
 KIBITZ_AMX void AddGeluRows(const float* z, const float* bias, int64_t channels, const float* x,
                             float* y, Bf16* slope) {
+  const GeluVectors tables;
   for (int64_t c = 0; c < channels; c += kVector) {
     const __m512 biases = _mm512_loadu_ps(bias + c);
     for (int64_t at = c; at < kPieceBoards * channels; at += channels) {
       __m512 value;
       __m512 slopes;
-      Gelu(_mm512_add_ps(_mm512_loadu_ps(z + at), biases), value, slopes);
+      tables.Gelu(_mm512_add_ps(_mm512_loadu_ps(z + at), biases), value, slopes);
       if (x != nullptr) value = _mm512_add_ps(value, _mm512_loadu_ps(x + at));
       _mm512_storeu_ps(y + at, value);
       StoreHalf(slope + at, slopes);
@@ -381,6 +465,25 @@ KIBITZ_AMX void TransposeRows(const Bf16* x, int64_t channels, Bf16* y) {
   }
 }
 
+KIBITZ_AMX void PairRows(const Bf16* x, int64_t channels, Bf16* y) {
+  const __m512i low_pairs = _mm512_load_si512(kLowPairs);
+  const __m512i high_pairs = _mm512_load_si512(kHighPairs);
+  for (int64_t pair = 0; pair < 64 * kPieceBoards / 2; ++pair, x += 2 * channels) {
+    for (int64_t c = 0; c < channels; c += 2 * kVector, y += 4 * kVector) {
+      const __m512i even = _mm512_loadu_si512(x + c);
+      const __m512i odd = _mm512_loadu_si512(x + channels + c);
+      StoreRow(y, _mm512_permutex2var_epi16(even, low_pairs, odd));
+      StoreRow(y + 2 * kVector, _mm512_permutex2var_epi16(even, high_pairs, odd));
+    }
+  }
+}
+
+KIBITZ_AMX void RoundRow(const float* x, int64_t count, Bf16* y) {
+  int64_t i = 0;
+  for (; i + kVector <= count; i += kVector) StoreHalf(y + i, _mm512_loadu_ps(x + i));
+  for (; i < count; ++i) y[i] = ToBf16(x[i]);
+}
+
 KIBITZ_AMX void WriteRowsOfBoards(const float* x, int64_t boards, int64_t inputs, Bf16* rows) {
   const int64_t channels = PaddedPiece(inputs);
   for (int64_t square = 0; square < 64; ++square) {
@@ -395,7 +498,8 @@ KIBITZ_AMX void WriteRowsOfBoards(const float* x, int64_t boards, int64_t inputs
   }
 }
 
-KIBITZ_AMX void WriteNormBackward(const NormSource<float>& source, const float* onto, float* dx) {
+template <typename T>
+KIBITZ_AMX void WriteNormBackward(const NormSource<T>& source, const float* onto, float* dx) {
   const int64_t channels = source.norm.channels;
   for (int64_t square = 0; square < 64; ++square) {
     for (int64_t board = 0; board < kPieceBoards; ++board) {
@@ -426,6 +530,10 @@ void NormalisePiece(const PieceNorm& norm, const PieceSums& sums, const float* x
 void NormalisePiece(const PieceNorm& norm, const PieceSums& sums, const Bf16* x, Bf16* y) {
   NormaliseRows(norm, sums, x, y);
 }
+void NormaliseAndKeep(const PieceNorm& norm, const PieceSums& sums, const float* x, Bf16* y,
+                      Bf16* normalised) {
+  NormaliseBoth(norm, sums, x, y, normalised);
+}
 void NormaliseTransposed(const PieceNorm& norm, const PieceSums& sums, const float* x, Bf16* y) {
   NormaliseColumns(norm, sums, x, y);
 }
@@ -433,6 +541,9 @@ void NormaliseTransposed(const PieceNorm& norm, const PieceSums& sums, const Bf1
   NormaliseColumns(norm, sums, x, y);
 }
 void TransposePiece(const Bf16* x, int64_t channels, Bf16* y) { TransposeRows(x, channels, y); }
+
+void PairPiece(const Bf16* x, int64_t channels, Bf16* y) { PairRows(x, channels, y); }
+void RoundNumbers(const float* x, int64_t count, Bf16* y) { RoundRow(x, count, y); }
 
 void RowsOfBoards(const float* x, int64_t boards, int64_t inputs, Bf16* rows) {
   WriteRowsOfBoards(x, boards, inputs, rows);
@@ -464,6 +575,10 @@ void SumNormBackward(const NormBackwardFrom& from, const float* dy, const Bf16* 
 void NormBackward(const PieceNorm& norm, const PieceSums& sums, const NormBackwardSums& totals,
                   const float* dy, const float* x, const float* onto, float* dx) {
   WriteNormBackward(NormSource<float>(norm, sums, totals, dy, x), onto, dx);
+}
+void NormBackward(const PieceNorm& norm, const PieceSums& sums, const NormBackwardSums& totals,
+                  const float* dy, const Bf16* x, const float* onto, float* dx) {
+  WriteNormBackward(NormSource<Bf16>(norm, sums, totals, dy, x), onto, dx);
 }
 void NormSlopeBackward(const PieceNorm& norm, const PieceSums& sums, const NormBackwardSums& totals,
                        const float* dy, const Bf16* x, const Bf16* slope,

@@ -30,10 +30,14 @@ struct alignas(64) PieceTotals {
   float Of(int64_t board) const;
 };
 
-// The statistics of a piece's boards.
+// The statistics of a piece's boards: normalised, x is (x - mean) * factor.
 struct PieceSums {
   float mean[kPieceBoards];    // 0 for an RMSNorm.
   float factor[kPieceBoards];  // 1 / sqrt(variance + epsilon)
+  float scale[kPieceBoards];   // The same, for gradients.
+
+  // For a piece that is kept normalised instead of x.
+  PieceSums OfNormalised() const;
 };
 struct PieceMoments {
   PieceTotals sums;
@@ -46,11 +50,23 @@ void SumPiece(const PieceNorm& norm, const float* x, PieceSums& sums);
 // y = norm(x): rows of bfloat16.
 void NormalisePiece(const PieceNorm& norm, const PieceSums& sums, const float* x, Bf16* y);
 void NormalisePiece(const PieceNorm& norm, const PieceSums& sums, const Bf16* x, Bf16* y);
-// The same with boards innermost: (64, C, P).
+// The same, and the normalised x without weight and bias.
+void NormaliseAndKeep(const PieceNorm& norm, const PieceSums& sums, const float* x, Bf16* y,
+                      Bf16* normalised);
+// y with boards innermost: (64, C, P).
 void NormaliseTransposed(const PieceNorm& norm, const PieceSums& sums, const float* x, Bf16* y);
 void NormaliseTransposed(const PieceNorm& norm, const PieceSums& sums, const Bf16* x, Bf16* y);
 // Rows as they are: (64, P, C) to (64, C, P).
 void TransposePiece(const Bf16* x, int64_t channels, Bf16* y);
+// Rows in pairs of boards: (64, P, C) to (64, P / 2, C, 2).
+void PairPiece(const Bf16* x, int64_t channels, Bf16* y);
+
+// Brings a square's rows, (P, C), to the second cache, before they are read or written:
+// convolutions leave the memory idle. Does nothing for nullptr.
+void PrefetchRows(const Bf16* rows, int64_t channels);
+
+// y = x, rounded.
+void RoundNumbers(const float* x, int64_t count, Bf16* y);
 
 // Boards as they come, (boards, 64, inputs), to rows of bfloat16, zeros where there is nothing.
 void RowsOfBoards(const float* x, int64_t boards, int64_t inputs, Bf16* rows);
@@ -88,9 +104,11 @@ void SumNormBackward(const NormBackwardFrom& from, const float* dy, const float*
 void SumNormBackward(const NormBackwardFrom& from, const float* dy, const Bf16* x,
                      NormBackwardSums& totals, float* dweight, float* dbias);
 
-// Second part, of the piece: dx = the gradient of x, plus `onto`.
+// Second part, of the piece: dx = the gradient of x, plus `onto`, which may be dx or nothing.
 void NormBackward(const PieceNorm& norm, const PieceSums& sums, const NormBackwardSums& totals,
                   const float* dy, const float* x, const float* onto, float* dx);
+void NormBackward(const PieceNorm& norm, const PieceSums& sums, const NormBackwardSums& totals,
+                  const float* dy, const Bf16* x, const float* onto, float* dx);
 // The same, then SlopeBackward: x is the gelu of a layer whose slopes these are.
 void NormSlopeBackward(const PieceNorm& norm, const PieceSums& sums, const NormBackwardSums& totals,
                        const float* dy, const Bf16* x, const Bf16* slope,

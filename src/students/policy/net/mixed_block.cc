@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "learn/parallel.h"
 #include "students/policy/net/mixed_layer.h"
+#include "students/policy/net/mixed_pieces.h"
 
 namespace kibitz::policy {
 namespace {
@@ -16,54 +18,6 @@ using nn::kPieceBoards;
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// Shares of a batch in backward, each with sums of its own: so many threads can work.
-constexpr int64_t kPiecesOfShare = 4;
-constexpr int64_t kFewShares = 8;  // Of a small batch.
-
-int64_t PiecesOf(int64_t boards) { return (boards + kPieceBoards - 1) / kPieceBoards; }
-int64_t SharesOf(int64_t pieces) {
-  return std::min(pieces, std::max(kFewShares, pieces / kPiecesOfShare));
-}
-
-// Calls use(share, piece), the pieces of a share one after the other.
-template <typename Use>
-void ForEachShare(int64_t pieces, const Use& use) {
-  const int64_t shares = SharesOf(pieces);
-  learn::ForEachTask(shares, [&](int64_t share) {
-    const nn::AmxTiles tiles;
-    for (int64_t piece = share; piece < pieces; piece += shares) use(share, piece);
-  });
-}
-
-template <typename T>
-T* At(const Tensor& pieces, int64_t piece) {
-  return static_cast<T*>(pieces.data_ptr()) + piece * pieces.stride(0);
-}
-// sums: (N, 2 * P)
-nn::PieceSums& SumsAt(const Tensor& sums, int64_t piece) {
-  static_assert(sizeof(nn::PieceSums) == 2 * kPieceBoards * sizeof(float));
-  return *reinterpret_cast<nn::PieceSums*>(At<float>(sums, piece));
-}
-
-Tensor EmptyPieces(int64_t pieces, int64_t channels, torch::ScalarType type) {
-  return torch::empty({pieces, 64, kPieceBoards, channels}, type);
-}
-Tensor EmptySums(int64_t pieces) { return torch::empty({pieces, 2 * kPieceBoards}); }
-
-// What a thread needs for a piece, in its cache.
-struct Room {
-  explicit Room(int64_t channels)
-      : rows(EmptyPieces(1, channels, torch::kBFloat16)),
-        pairs(torch::empty_like(rows)),
-        columns(torch::empty_like(rows)),
-        gradients(EmptyPieces(1, channels, torch::kFloat32)) {}
-
-  Tensor rows;       // (64, P, C)
-  Tensor pairs;      // (64, P / 2, C, 2)
-  Tensor columns;    // (64, C, P)
-  Tensor gradients;  // (64, P, C): of a norm's outputs.
-};
 
 struct InputFunction : torch::autograd::Function<InputFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& weight,
@@ -80,12 +34,14 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
       const nn::AmxTiles tiles;
       const Tensor z = torch::empty({kPieceBoards, channels});
       const int64_t count = std::min(kPieceBoards, boards - piece * kPieceBoards);
-      nn::RowsOfBoards(At<float>(x, piece * kPieceBoards), count, x.size(2), At<Bf16>(rows, piece));
+      nn::RowsOfBoards(PieceAt<float>(x, piece * kPieceBoards), count, x.size(2),
+                       PieceAt<Bf16>(rows, piece));
       for (int64_t square = 0; square < 64; ++square) {
         const int64_t offset = square * z.numel();
-        nn::ConvolveSquare(layer.weights(), At<Bf16>(rows, piece), square, z.data_ptr<float>());
+        nn::ConvolveSquare(layer.weights(), PieceAt<Bf16>(rows, piece), square,
+                           z.data_ptr<float>());
         nn::AddGeluSquare(z.data_ptr<float>(), layer.bias(), channels, nullptr,
-                          At<float>(y, piece) + offset, At<Bf16>(slopes, piece) + offset);
+                          PieceAt<float>(y, piece) + offset, PieceAt<Bf16>(slopes, piece) + offset);
       }
     });
     ctx->save_for_backward({rows, slopes, weight, bias});
@@ -101,15 +57,21 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
     const int64_t pieces = dy.size(0);
     const int64_t inputs = rows.size(3);
     const int64_t outputs = dy.size(3);
-    const MixedGradients sums(tensors, SharesOf(pieces));
-    ForEachShare(pieces, [&](int64_t index, int64_t piece) {
+    const MixedGradients sums(tensors, PieceSharesOf(pieces));
+    ForEachShareOfPieces(pieces, [&](int64_t index, int64_t begin, int64_t end) {
       const MixedShare share = sums.Share(index);
-      const Room room(std::max(inputs, outputs));
-      nn::SlopeBackward(At<float>(dy, piece), At<Bf16>(slopes, piece), outputs,
-                        {At<Bf16>(room.rows, 0), At<Bf16>(room.pairs, 0), share.bias});
-      nn::TransposePiece(At<Bf16>(rows, piece), inputs, At<Bf16>(room.columns, 0));
-      nn::AddWeightGradients({At<Bf16>(room.columns, 0), At<Bf16>(room.pairs, 0), inputs, outputs},
-                             share.taps);
+      const MixedRoom room(inputs, outputs);
+      for (int64_t piece = begin; piece < end; ++piece) {
+        nn::SlopeBackward(PieceAt<float>(dy, piece), PieceAt<Bf16>(slopes, piece), outputs,
+                          {room.rows(), room.pairs(), share.bias});
+        nn::TransposePiece(PieceAt<Bf16>(rows, piece), inputs, room.columns());
+        nn::AddWeightGradients({.x = room.columns(),
+                                .dz = room.pairs(),
+                                .inputs = inputs,
+                                .outputs = outputs,
+                                .add = piece > begin},
+                               share.taps);
+      }
     });
     const LayerTensors total = sums.Total(tensors);
     return {Tensor(), total.weight, total.bias};
@@ -119,37 +81,57 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
 // Functions of torch take no undefined tensors: an empty one stands for a bias that is not there.
 Tensor EmptyForNone(const Tensor& tensor) { return tensor.defined() ? tensor : torch::empty({0}); }
 
-// The tensors of one of a block's layers in the list of both.
-LayerTensors LayerOf(at::ArrayRef<Tensor> parameters, size_t layer, double epsilon) {
-  const Tensor& norm_bias = parameters[4 * layer + 1];
-  return {.norm_weight = parameters[4 * layer],
-          .norm_bias = norm_bias.numel() == 0 ? Tensor() : norm_bias,
-          .weight = parameters[4 * layer + 2],
-          .bias = parameters[4 * layer + 3],
-          .epsilon = epsilon};
-}
+// Of each layer four tensors.
 void Append(const LayerTensors& layer, variable_list& list) {
   list.insert(list.end(), {layer.norm_weight, layer.norm_bias, layer.weight, layer.bias});
 }
+std::vector<LayerTensors> LayersOf(at::ArrayRef<Tensor> parameters, double epsilon) {
+  std::vector<LayerTensors> layers;
+  for (size_t i = 0; i < parameters.size(); i += 4) {
+    const Tensor& norm_bias = parameters[i + 1];
+    layers.push_back({.norm_weight = parameters[i],
+                      .norm_bias = norm_bias.numel() == 0 ? Tensor() : norm_bias,
+                      .weight = parameters[i + 2],
+                      .bias = parameters[i + 3],
+                      .epsilon = epsilon});
+  }
+  return layers;
+}
 
-struct BlockFunction : torch::autograd::Function<BlockFunction> {
-  // What backward needs of forward; then the parameters. Slopes are those of gelu.
+// What a block keeps for backward, of one piece.
+struct KeptBlock {
+  Bf16* x;      // Normalised by the first norm.
+  Bf16* inner;  // gelu of the first layer.
+  Bf16* slope1;
+  Bf16* slope2;
+  nn::PieceSums& sums1;  // Of x as it is kept.
+  nn::PieceSums& sums2;
+};
+
+struct BlocksFunction : torch::autograd::Function<BlocksFunction> {
+  // Tensors of backward, all of (blocks * N) pieces; then the parameters.
   enum Saved : size_t { kX, kInner, kSlope1, kSlope2, kSums1, kSums2, kParameters };
 
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, at::TensorList parameters,
                         double epsilon) {
     const Tensor x = x_in.contiguous();
-    const Layers layers(parameters, epsilon, nn::ConvPass::kForward);
+    const auto layers = PackLayers(LayersOf(parameters, epsilon), nn::ConvPass::kForward);
     const int64_t pieces = x.size(0);
+    const int64_t kept = pieces * static_cast<int64_t>(layers.size()) / 2;
+    variable_list saved;
+    for (int i = 0; i < 4; ++i) saved.push_back(EmptyPieces(kept, x.size(3), torch::kBFloat16));
+    for (int i = 0; i < 2; ++i) saved.push_back(EmptyPieceSums(kept));
     const Tensor y = torch::empty_like(x);
-    const Tensor inner = EmptyPieces(pieces, x.size(3), torch::kBFloat16);
-    variable_list saved = {x,
-                           inner,
-                           torch::empty_like(inner),
-                           torch::empty_like(inner),
-                           EmptySums(pieces),
-                           EmptySums(pieces)};
-    learn::ForEachTask(pieces, [&](int64_t piece) { ForwardPiece(layers, saved, piece, y); });
+    learn::ForEachTask(pieces, [&](int64_t piece) {
+      const nn::AmxTiles tiles;
+      const Tensor rows = EmptyPieces(1, x.size(3), torch::kBFloat16);
+      const float* from = PieceAt<float>(x, piece);
+      float* to = PieceAt<float>(y, piece);
+      for (size_t layer = 0; layer < layers.size(); layer += 2, from = to) {
+        ForwardBlock(&layers[layer], from, to, Kept(saved, layer, piece, pieces),
+                     PieceAt<Bf16>(rows, 0));
+      }
+    });
     saved.insert(saved.end(), parameters.begin(), parameters.end());
     ctx->save_for_backward(std::move(saved));
     ctx->saved_data["epsilon"] = epsilon;
@@ -158,117 +140,96 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
 
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const variable_list saved = ctx->get_saved_variables();
-    const auto parameters = at::ArrayRef<Tensor>(saved).slice(kParameters);
-    const double epsilon = ctx->saved_data["epsilon"].toDouble();
-    const Layers layers(parameters, epsilon, nn::ConvPass::kBackward);
+    const auto tensors = LayersOf(at::ArrayRef<Tensor>(saved).slice(kParameters),
+                                  ctx->saved_data["epsilon"].toDouble());
+    const auto layers = PackLayers(tensors, nn::ConvPass::kBackward);
     const Tensor dy = gradients[0].contiguous();
     const int64_t pieces = dy.size(0);
-    const LayerTensors first = LayerOf(parameters, 0, epsilon);
-    const LayerTensors second = LayerOf(parameters, 1, epsilon);
-    const MixedGradients first_sums(first, SharesOf(pieces));
-    const MixedGradients second_sums(second, SharesOf(pieces));
+    std::vector<MixedGradients> sums;
+    for (const LayerTensors& layer : tensors) sums.emplace_back(layer, PieceSharesOf(pieces));
     const Tensor dx = torch::empty_like(dy);
-    ForEachShare(pieces, [&](int64_t share, int64_t piece) {
-      BackwardPiece(layers, saved, piece,
-                    {dy, dx, first_sums.Share(share), second_sums.Share(share)});
+    ForEachShareOfPieces(pieces, [&](int64_t index, int64_t begin, int64_t end) {
+      const MixedRoom room(dy.size(3), dy.size(3));
+      std::vector<MixedShare> shares;
+      for (const MixedGradients& layer : sums) shares.push_back(layer.Share(index));
+      for (int64_t piece = begin; piece < end; ++piece) {
+        const float* from = PieceAt<float>(dy, piece);
+        float* to = PieceAt<float>(dx, piece);
+        for (size_t layer = layers.size(); layer > 0; from = to) {
+          layer -= 2;
+          BackwardBlock(&layers[layer], Kept(saved, layer, piece, pieces),
+                        Kept(saved, layer < 2 ? 0 : layer - 2, piece, pieces), from, to,
+                        &shares[layer], room);
+        }
+      }
     });
-    variable_list results = {dx};
-    Append(first_sums.Total(first), results);
-    Append(second_sums.Total(second), results);
-    results.emplace_back();  // epsilon
-    return results;
+    return Results(dx, tensors, sums);
   }
 
  private:
-  struct Layers {
-    Layers(at::ArrayRef<Tensor> parameters, double epsilon, nn::ConvPass pass)
-        : first(LayerOf(parameters, 0, epsilon), pass),
-          second(LayerOf(parameters, 1, epsilon), pass) {}
+  static KeptBlock Kept(const variable_list& saved, size_t layer, int64_t piece, int64_t pieces) {
+    const int64_t at = static_cast<int64_t>(layer) / 2 * pieces + piece;
+    return {PieceAt<Bf16>(saved[kX], at),      PieceAt<Bf16>(saved[kInner], at),
+            PieceAt<Bf16>(saved[kSlope1], at), PieceAt<Bf16>(saved[kSlope2], at),
+            PieceSumsAt(saved[kSums1], at),    PieceSumsAt(saved[kSums2], at)};
+  }
 
-    MixedLayer first;
-    MixedLayer second;
-  };
-  struct Gradients {
-    const Tensor& dy;
-    const Tensor& dx;
-    MixedShare first;
-    MixedShare second;
-  };
-
-  static void ForwardPiece(const Layers& layers, const variable_list& saved, int64_t piece,
-                           const Tensor& y) {
-    const nn::AmxTiles tiles;
-    const auto& [first, second] = layers;
-    const float* x = At<float>(saved[kX], piece);
-    Bf16* inner = At<Bf16>(saved[kInner], piece);
-    const int64_t channels = saved[kX].size(3);
-    const Tensor rows_tensor = EmptyPieces(1, channels, torch::kBFloat16);
-    const Tensor z_tensor = torch::empty({kPieceBoards, channels});
-    Bf16* rows = At<Bf16>(rows_tensor, 0);
-    float* z = z_tensor.data_ptr<float>();
-    nn::PieceSums& sums1 = SumsAt(saved[kSums1], piece);
-    nn::PieceSums& sums2 = SumsAt(saved[kSums2], piece);
-    nn::SumPiece(first.norm(), x, sums1);
-    nn::NormalisePiece(first.norm(), sums1, x, rows);
-    nn::PieceMoments moments;
+  // layers: both of the block. y may be x. rows: room for a piece.
+  static void ForwardBlock(const MixedLayer* layers, const float* x, float* y,
+                           const KeptBlock& kept, Bf16* rows) {
+    const MixedLayer& first = layers[0];
+    const MixedLayer& second = layers[1];
+    const int64_t channels = first.norm().channels;
     const int64_t size = kPieceBoards * channels;
-    for (int64_t square = 0; square < 64; ++square) {
-      nn::ConvolveSquare(first.weights(), rows, square, z);
-      nn::GeluSquare(z, first.bias(), channels, inner + square * size,
-                     At<Bf16>(saved[kSlope1], piece) + square * size, moments);
+    const Tensor room = torch::empty({size});
+    float* z = room.data_ptr<float>();
+    nn::SumPiece(first.norm(), x, kept.sums1);
+    nn::NormaliseAndKeep(first.norm(), kept.sums1, x, rows, kept.x);
+    kept.sums1 = kept.sums1.OfNormalised();
+    nn::PieceMoments moments;
+    for (int64_t at = 0; at < 64 * size; at += size) {
+      nn::PrefetchRows(kept.inner + at, channels);
+      nn::PrefetchRows(kept.slope1 + at, channels);
+      nn::ConvolveSquare(first.weights(), rows, at / size, z);
+      nn::GeluSquare(z, first.bias(), channels, kept.inner + at, kept.slope1 + at, moments);
     }
-    moments.Finish(second.norm(), sums2);
-    nn::NormalisePiece(second.norm(), sums2, inner, rows);
-    for (int64_t square = 0; square < 64; ++square) {
-      nn::ConvolveSquare(second.weights(), rows, square, z);
-      nn::AddGeluSquare(z, second.bias(), channels, x + square * size,
-                        At<float>(y, piece) + square * size,
-                        At<Bf16>(saved[kSlope2], piece) + square * size);
-    }
-  }
-
-  // From the gradient of a layer's outputs in the room to that of its norm's outputs, and to the
-  // gradients of all its parameters.
-  template <typename T>
-  static void LayerBackward(const MixedLayer& layer, const nn::PieceSums& sums, const T* x,
-                            const MixedShare& share, const Room& room,
-                            nn::NormBackwardSums& totals) {
-    const nn::PieceNorm& norm = layer.norm();
-    nn::NormaliseTransposed(norm, sums, x, At<Bf16>(room.columns, 0));
-    nn::AddWeightGradients({At<Bf16>(room.columns, 0), At<Bf16>(room.pairs, 0), norm.channels,
-                            layer.weights().inputs()},
-                           share.taps);
-    const int64_t size = kPieceBoards * norm.channels;
-    for (int64_t square = 0; square < 64; ++square) {
-      float* dnormed = At<float>(room.gradients, 0) + square * size;
-      nn::ConvolveSquare(layer.weights(), At<Bf16>(room.rows, 0), square, dnormed);
-      nn::SumNormBackward({norm, sums, square}, dnormed, x + square * size, totals,
-                          share.norm_weight, share.norm_bias);
+    moments.Finish(second.norm(), kept.sums2);
+    nn::NormalisePiece(second.norm(), kept.sums2, kept.inner, rows);
+    for (int64_t at = 0; at < 64 * size; at += size) {
+      nn::PrefetchRows(kept.slope2 + at, channels);
+      nn::ConvolveSquare(second.weights(), rows, at / size, z);
+      nn::AddGeluSquare(z, second.bias(), channels, x + at, y + at, kept.slope2 + at);
     }
   }
 
-  static void BackwardPiece(const Layers& layers, const variable_list& saved, int64_t piece,
-                            const Gradients& gradients) {
-    const auto& [first, second] = layers;
-    const int64_t channels = saved[kX].size(3);
-    const Room room(channels);
-    const float* x = At<float>(saved[kX], piece);
-    const Bf16* inner = At<Bf16>(saved[kInner], piece);
-    const float* dy = At<float>(gradients.dy, piece);
-    const nn::PieceSums& sums1 = SumsAt(saved[kSums1], piece);
-    const nn::PieceSums& sums2 = SumsAt(saved[kSums2], piece);
-    const auto outputs = [&](const MixedShare& share) {
-      return nn::OutputGradients{At<Bf16>(room.rows, 0), At<Bf16>(room.pairs, 0), share.bias};
-    };
-    nn::SlopeBackward(dy, At<Bf16>(saved[kSlope2], piece), channels, outputs(gradients.second));
-    nn::NormBackwardSums totals2;
-    LayerBackward(second, sums2, inner, gradients.second, room, totals2);
-    nn::NormSlopeBackward(second.norm(), sums2, totals2, At<float>(room.gradients, 0), inner,
-                          At<Bf16>(saved[kSlope1], piece), outputs(gradients.first));
-    nn::NormBackwardSums totals1;
-    LayerBackward(first, sums1, x, gradients.first, room, totals1);
-    nn::NormBackward(first.norm(), sums1, totals1, At<float>(room.gradients, 0), x, dy,
-                     At<float>(gradients.dx, piece));
+  // dx may be dy. `before`: of the block before this one, whose turn is next.
+  static void BackwardBlock(const MixedLayer* layers, const KeptBlock& kept,
+                            const KeptBlock& before, const float* dy, float* dx, MixedShare* shares,
+                            const MixedRoom& room) {
+    const MixedLayer& first = layers[0];
+    const MixedLayer& second = layers[1];
+    nn::SlopeBackward(dy, kept.slope2, second.norm().channels,
+                      {room.rows(), room.pairs(), shares[1].bias});
+    const nn::NormBackwardSums totals2 =
+        second.Backward(kept.sums2, kept.inner, shares[1], room, {kept.slope1, kept.x});
+    nn::NormSlopeBackward(second.norm(), kept.sums2, totals2, room.gradients(), kept.inner,
+                          kept.slope1, {room.rows(), room.pairs(), shares[0].bias});
+    const nn::NormBackwardSums totals1 =
+        first.Backward(kept.sums1, kept.x, shares[0], room, {before.slope2, before.inner});
+    nn::NormBackward(first.norm(), kept.sums1, totals1, room.gradients(), kept.x, dy, dx);
+  }
+
+  static variable_list Results(const Tensor& dx, const std::vector<LayerTensors>& tensors,
+                               const std::vector<MixedGradients>& sums) {
+    std::vector<LayerTensors> totals(sums.size());
+    learn::ForEachTask(static_cast<int64_t>(sums.size()), [&](int64_t task) {
+      const auto i = static_cast<size_t>(task);
+      totals[i] = sums[i].Total(tensors[i]);
+    });
+    variable_list results = {dx};
+    for (const LayerTensors& total : totals) Append(total, results);
+    results.emplace_back();  // epsilon
+    return results;
   }
 };
 
@@ -307,8 +268,8 @@ struct BoardsFunction : torch::autograd::Function<BoardsFunction> {
     const int64_t count = std::min(kPieceBoards, boards.size(0) - first);
     for (int64_t board = 0; board < count; ++board) {
       for (int64_t square = 0; square < 64; ++square) {
-        copy(At<float>(pieces, piece) + (square * kPieceBoards + board) * pieces.size(3),
-             At<float>(boards, first + board) + square * boards.size(2),
+        copy(PieceAt<float>(pieces, piece) + (square * kPieceBoards + board) * pieces.size(3),
+             PieceAt<float>(boards, first + board) + square * boards.size(2),
              static_cast<size_t>(row) * sizeof(float));
       }
     }
@@ -321,13 +282,16 @@ Tensor MixedInput(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return InputFunction::apply(x, weight, bias);
 }
 
-Tensor MixedBlock(const Tensor& x, const LayerTensors& first, const LayerTensors& second) {
-  CHECK(first.epsilon == second.epsilon && x.size(3) == nn::PaddedPiece(first.weight.size(1)));
+Tensor MixedBlocks(const Tensor& x, const std::vector<LayerTensors>& layers) {
+  if (layers.empty()) return x;
   variable_list parameters;
-  Append(first, parameters);
-  Append(second, parameters);
+  for (const LayerTensors& layer : layers) {
+    CHECK(layer.epsilon == layers[0].epsilon);
+    CHECK(x.size(3) == nn::PaddedPiece(layer.weight.size(1)));
+    Append(layer, parameters);
+  }
   for (Tensor& parameter : parameters) parameter = EmptyForNone(parameter);
-  return BlockFunction::apply(x, at::TensorList(parameters), first.epsilon);
+  return BlocksFunction::apply(x, at::TensorList(parameters), layers[0].epsilon);
 }
 
 Tensor BoardsOfPieces(const Tensor& x, int64_t boards, int64_t channels) {

@@ -5,13 +5,14 @@
 // empty board, with gradients of 0. Results do not depend on the number of threads.
 //
 //   Tensor x = MixedInput(inputs, conv->weight, conv->bias);
-//   x = MixedBlock(x, first, second);
+//   x = MixedBlocks(x, {first, second});
 //   x = BoardsOfPieces(x, inputs.size(0), channels);
 #pragma once
 
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "students/policy/net/board_layer.h"
 
@@ -21,9 +22,10 @@ namespace kibitz::policy {
 torch::Tensor MixedInput(const torch::Tensor& x, const torch::Tensor& weight,
                          const torch::Tensor& bias);  // (N, 64, P, Cp)
 
-// x + gelu(conv2(norm2(gelu(conv1(norm1(x)))))). x: (N, 64, P, Cp).
-torch::Tensor MixedBlock(const torch::Tensor& x, const LayerTensors& first,
-                         const LayerTensors& second);  // (N, 64, P, Cp)
+// Residual blocks one after the other, each x + gelu(conv2(norm2(gelu(conv1(norm1(x)))))): a piece
+// goes through all of them in a thread's cache. layers: two of each block. x: (N, 64, P, Cp).
+torch::Tensor MixedBlocks(const torch::Tensor& x,
+                          const std::vector<LayerTensors>& layers);  // (N, 64, P, Cp)
 
 // Back to boards as board_block.h has them.
 torch::Tensor BoardsOfPieces(const torch::Tensor& x, int64_t boards,

@@ -14,6 +14,7 @@
 #include "students/policy/net/board_block.h"
 #include "students/policy/net/board_conv.h"
 #include "students/policy/net/mixed_block.h"
+#include "students/policy/net/mixed_head.h"
 
 namespace kibitz::policy {
 namespace {
@@ -106,7 +107,7 @@ Tensor ResidualBlockImpl::Run(const Tensor& x, Form form) {
     const Tensor inner = torch::gelu(conv1->forward(ln1->Plain(x)));
     return x + torch::gelu(conv2->forward(ln2->Plain(inner)));
   }
-  if (form == Form::kMixed) return MixedBlock(x, LayerOf(ln1, conv1), LayerOf(ln2, conv2));
+  if (form == Form::kMixed) return MixedBlocks(x, {LayerOf(ln1, conv1), LayerOf(ln2, conv2)});
   if (IsFused(conv1)) return FusedBlock(x, LayerOf(ln1, conv1), LayerOf(ln2, conv2));
   const Tensor inner = torch::gelu(Convolved(conv1, ln1->Fast(x)));
   return x + torch::gelu(Convolved(conv2, ln2->Fast(inner)));
@@ -160,6 +161,22 @@ PolicyCnn::PolicyCnn(const NetConfig& config) : NetModule(config) {
   }
 }
 
+Tensor PolicyCnn::RunBlocks(Tensor x, Form form) {
+  if (form == Form::kMixed && !recompute_blocks) {
+    std::vector<LayerTensors> layers;
+    for (const ResidualBlock& block : blocks) {
+      layers.push_back(LayerOf(block->ln1, block->conv1));
+      layers.push_back(LayerOf(block->ln2, block->conv2));
+    }
+    return MixedBlocks(x, layers);
+  }
+  for (ResidualBlock& block : blocks) {
+    auto run = [block, form](const Tensor& in) mutable { return block->Run(in, form); };
+    x = recompute_blocks ? learn::Recomputed(x, block->parameters(), run) : run(x);
+  }
+  return x;
+}
+
 Tensor PolicyCnn::Logits(const Tensor& inputs, Form wanted) {
   const Form form = FormToRun(wanted, IsFused(input));
   Tensor x = inputs.view({-1, 64, ChannelsOf(config.flip_board)});
@@ -173,13 +190,14 @@ Tensor PolicyCnn::Logits(const Tensor& inputs, Form wanted) {
   } else {
     x = torch::gelu(Convolved(input, x));  // (B, 64, C)
   }
-  for (ResidualBlock& block : blocks) {
-    auto run = [block, form](const Tensor& in) mutable { return block->Run(in, form); };
-    x = recompute_blocks ? learn::Recomputed(x, block->parameters(), run) : run(x);
-  }
+  x = RunBlocks(x, form);
   if (form == Form::kPlain) {
     x = out_ln->Plain(x.flatten(1));
     return planes ? planes->Run(x, form) : output->forward(x);
+  }
+  if (form == Form::kMixed && planes) {
+    return MixedPlanes(x, {out_ln->weight, out_ln->bias, planes->weight, planes->bias},
+                       inputs.size(0), out_ln->epsilon());
   }
   if (form == Form::kMixed) x = BoardsOfPieces(x, inputs.size(0), config.hidden_channels);
   x = IsFused(input) ? FusedFlatten(x, out_ln->weight, out_ln->bias, out_ln->epsilon())

@@ -91,6 +91,9 @@ struct PolicyCnn : NetModule {
   BoardNorm out_ln = nullptr;
   torch::nn::Linear output = nullptr;  // (M, C * 64), with a flat head ...
   PlanesHead planes = nullptr;         // ... or this, under the same name.
+
+ private:
+  torch::Tensor RunBlocks(torch::Tensor x, Form form);
 };
 
 // linear and relu, num_layers times; linear.

@@ -15,6 +15,7 @@
 #include "nn/kernels/amx.h"
 #include "students/policy/data/move_planes.h"
 #include "students/policy/data/vocabulary.h"
+#include "students/policy/net/loss.h"
 
 namespace kibitz::policy {
 namespace {
@@ -189,6 +190,26 @@ TEST(PolicyNet, MixedFormLearnsLikeTheFastOne) {
     EXPECT_NEAR(LossAfterSteps(Form::kMixed, steps), expected, 0.02 * expected + 0.01) << steps;
   }
   EXPECT_LT(LossAfterSteps(Form::kMixed, 30), 0.1 * LossAfterSteps(Form::kMixed, 1));
+}
+
+// The loss in one pass, which mixed precision takes: the same in float32 as torch's functions.
+TEST(PolicyNet, MixedLossIsTheSame) {
+  if (!nn::HasAmx()) GTEST_SKIP() << "no AMX here";
+  TargetBatch batch;
+  batch.rows = torch::tensor({0, 0, 1, 2, 2, 2}, torch::kInt64);
+  batch.moves = torch::tensor({3, 100, 36, 0, 1, 36}, torch::kInt64);
+  batch.shares = torch::tensor({0.5F, 0.25F, 1.0F, 0.125F, 0.5F, 0.375F});
+  const auto value_and_gradient = [&](bool mixed) {
+    const learn::Autocast autocast(torch::kCPU, mixed);
+    const Tensor logits = (Random({40, 101}, 5) * 4).requires_grad_();
+    const Tensor loss = SoftLoss(logits, batch);
+    (loss * 3).backward();
+    return std::pair(loss.item<double>(), logits.grad());
+  };
+  const auto [expected, expected_gradient] = value_and_gradient(false);
+  const auto [found, gradient] = value_and_gradient(true);
+  EXPECT_NEAR(found, expected, 1e-6 * expected);
+  EXPECT_LT((gradient - expected_gradient).abs().max().item<double>(), 1e-7);
 }
 
 // No two moves of a square are of one kind, so a plane tells them apart.
