@@ -4,7 +4,7 @@
 //
 //   if (HasAmx()) {
 //     const AmxTiles tiles;            // Of this thread, while it lives.
-//     MultiplyTiles(...);              // A function marked KIBITZ_AMX, with _tile_... intrinsics.
+//     MultiplyTiles();                 // A function marked KIBITZ_AMX, with _tile_... intrinsics.
 //   }
 //
 // Functions with these instructions are compiled for them alone, whatever the rest is compiled for:
