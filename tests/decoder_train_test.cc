@@ -287,7 +287,7 @@ TEST_F(DecoderTrainTest, TheModelIsThatOfTheCheckpoint) {
   EXPECT_EQ(tensors.count("line_vote.weight"), 1U);
   EXPECT_EQ(tensors.count("value_vote.weight"), 1U);
   const auto step = [](const Ran& run) {
-    return json::parse(run.out)["metrics"]["total_loss"].get<double>();
+    return json::parse(run.out)["validation"]["total_loss"].get<double>();
   };
   EXPECT_NEAR(step(added), step(finetune("as-it-was", last, {"--learning-rate", "0"})), 1e-5);
   EXPECT_THAT(finetune("z", last, {"--value-votes"}).err,

@@ -50,7 +50,7 @@ TEST(PolicyPlayerTest, SaysWhatIsWrong) {
               HasSubstr("none: found no such file or folder"));
   CopyModel(folder.path(), R"({"hidden_channels": 16})");
   EXPECT_THAT(MessageOf([&] { Player({.path = folder.path()}); }),
-              HasSubstr("layers.0.weight is [15, 17, 3, 3], expected [16, 17, 3, 3]"));
+              HasSubstr("layers.0.weight is [64, 17, 3, 3], expected [16, 17, 3, 3]"));
   EXPECT_THAT(MessageOf([&] {
                 Player({.path = ModelPath("policy-small"), .precision = nn::Precision::kInt8});
               }),
