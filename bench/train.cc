@@ -345,11 +345,11 @@ void BenchMixedPrecision(Bench& bench) {
                                        .instinct_target = true,
                                        .branch_values = 16,
                                        .no_thought_prob = 1};
-  BenchMixedDecoder(bench, {"", config, 32, 2, {}, thinking}, "roots 128/4/4/256", 32);
+  BenchMixedDecoder(bench, {"", config, 32, 1.3, {}, thinking}, "roots 128/4/4/256", 32);
   thinking.no_thought_prob = 0.6;
   thinking.early_ends = true;
   thinking.own_values_prob = 0.9;
-  BenchMixedDecoder(bench, {"", config, 32, 2, {}, thinking}, "thoughts 128/4/4/256", 32);
+  BenchMixedDecoder(bench, {"", config, 32, 1.3, {}, thinking}, "thoughts 128/4/4/256", 32);
   BenchMixedTwenty48(bench);
 }
 
