@@ -77,6 +77,45 @@ TEST(DecoderPlayCliTest, ExportedModelsPlayTheSame) {
   }
 }
 
+// The priors are the probabilities of 'predict', and nothing else changes.
+TEST(DecoderPlayCliTest, PriorsAreTheNetworksOwn) {
+  const testing::TempFolder folder;
+  const std::string searches = testing::SourcePath("examples/decoder/searches.parquet");
+  const std::string own = folder.File("own.parquet");
+  const Ran made = Decoder("priors", {searches, "--out", own, "--json"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const auto rows = [&](const std::string& file, const std::string& lines) {
+    EXPECT_EQ(testing::RunCommand(
+                  {testing::ProgramPath("kibitz"), "file", "convert", file, "--out", lines})
+                  .code,
+              0);
+    return Lines(testing::ReadWhole(lines));
+  };
+  const std::vector<json> before = rows(searches, folder.File("before.jsonl"));
+  const std::vector<json> after = rows(own, folder.File("after.jsonl"));
+  ASSERT_EQ(after.size(), before.size());
+  EXPECT_EQ(json::parse(made.out)["rows"], before.size());
+  for (size_t i = 0; i < after.size(); ++i) {
+    json variations = json::parse(after[i]["variations"].get<std::string>());
+    json expected = json::parse(before[i]["variations"].get<std::string>());
+    const json predicted = json::parse(
+        Decoder("predict", {"--fen", after[i]["fen"], "--show", "256", "--json"}).out)["moves"];
+    for (size_t k = 0; k < variations.size(); ++k) {
+      const auto found = std::ranges::find_if(
+          predicted, [&](const json& move) { return move["move"] == variations[k]["root_move"]; });
+      ASSERT_NE(found, predicted.end());
+      EXPECT_NEAR(variations[k]["prior"], (*found)["probability"], 1e-5);
+      expected[k]["prior"] = variations[k]["prior"];
+    }
+    EXPECT_EQ(variations, expected);
+    EXPECT_EQ(after[i]["mcts_action"], before[i]["mcts_action"]);
+    EXPECT_EQ(after[i].value("win", json()), before[i].value("win", json()));  // One has none.
+  }
+  EXPECT_THAT(
+      Decoder("priors", {testing::SourcePath("examples/decoder/games.parquet"), "--out", own}).err,
+      HasSubstr("has no column 'variations'"));
+}
+
 TEST(DecoderPlayCliTest, PredictForPeople) {
   const json answer = json::parse(Decoder("predict", {"--value", "--json"}).out);
   const std::string move = answer["move"];

@@ -138,15 +138,25 @@ TEST(ThinkingSequenceTest, CandidatesAreDrawnFromAllVariations) {
   ASSERT_GE(row.variations.size(), 3U);
   row.variations.resize(3);
   const double fractions[] = {0.6, 0.3, 0.1};
-  for (size_t i = 0; i < 3; ++i) row.variations[i].visit_fraction = fractions[i];
-  std::map<int, int> first;
-  for (uint64_t i = 0; i < 20'000; ++i) {
-    Rng rng = RngOf(i);
-    const ThinkingOptions options{
-        .max_seq_len = 1 << 20, .max_variations = 1, .draw_candidates = true};
-    ++first[Think(row, options, rng).attempts.back().ranking.at(0)];
+  const double priors[] = {0.2, 0.1, 0.7};
+  for (size_t i = 0; i < 3; ++i) {
+    row.variations[i].visit_fraction = fractions[i];
+    row.variations[i].prior = priors[i];
   }
-  for (int rank : {1, 2, 3}) EXPECT_NEAR(first[rank] / 20'000.0, fractions[rank - 1], 0.015);
+  for (const bool by_prior : {false, true}) {
+    std::map<int, int> first;
+    for (uint64_t i = 0; i < 20'000; ++i) {
+      Rng rng = RngOf(i);
+      const ThinkingOptions options{.max_seq_len = 1 << 20,
+                                    .max_variations = 1,
+                                    .draw_candidates = true,
+                                    .candidates_by_prior = by_prior};
+      ++first[Think(row, options, rng).attempts.back().ranking.at(0)];
+    }
+    for (int rank : {1, 2, 3}) {
+      EXPECT_NEAR(first[rank] / 20'000.0, (by_prior ? priors : fractions)[rank - 1], 0.015);
+    }
+  }
 }
 
 float ShareOf(const Sequence& sequence, const MoveTarget& target, TokenId move) {
