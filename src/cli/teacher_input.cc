@@ -151,10 +151,11 @@ Fields FieldsOf(TeacherInput& input) {
                "nodes to search each node of a line with; 0: use the line's value", {.min = 0});
   }
   if (input.in_rows) {
-    fields.Add("new_game_every", input.new_game_every,
-               "positions an engine searches before ucinewgame clears its memory; at some hundred "
-               "nodes 32 is 4 times as fast as 1, and a label depends on the positions before it",
-               {.min = 1, .max = 64});
+    fields.Add(
+        "new_game_every", input.new_game_every,
+        "positions an engine searches before ucinewgame clears its memory; at some hundred "
+        "nodes 32 is nearly twice as fast as 1, and a label depends on the positions before it",
+        {.min = 1, .max = 64});
   }
   fields.Add("engine_timeout", input.engine_timeout,
              "restart an engine after this many seconds of silence", {.min = 0.01});
