@@ -98,7 +98,7 @@ double CpuSeconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;  // Of all threads.
 }
 
-// One of two loops. Both see the same batches.
+// One of the loops that are compared. All see the same batches.
 enum class Loop { kPlain, kOurs, kMixed };
 class Learner {
  public:
@@ -133,6 +133,7 @@ class Learner {
     ours_->Step(kRate);
     return loss.item<double>();
   }
+  const policy::NetConfig& config() const { return net_->config; }
 
  private:
   static constexpr double kRate = 1e-3;
@@ -143,62 +144,78 @@ class Learner {
   std::unique_ptr<torch::optim::AdamW> torchs_;
 };
 
-// In turns, so that whatever else the machine does hits both alike; the best round of each.
-void MeasureTraining(Bench& bench, const policy::Dataset& data, const policy::SampleSet& samples,
-                     const policy::NetConfig& config, std::optional<double> promised) {
+struct Race {
+  double yardstick = 0;  // Samples a second of the best round ...
+  double ours = 0;
+  double cpu_yardstick = 0;  // ... and processor seconds of all rounds.
+  double cpu_ours = 0;
+  double difference = 0;  // Of the first steps' losses, the largest ...
+  double share = 0;       // ... and as a share of the loss.
+  double first_losses = 0;
+  int samples = 0;  // Of each, in the rounds that count.
+};
+
+// Two loops on the same batches in turns, so that whatever else the machine does hits both alike.
+Race RaceOf(const Bench& bench, const policy::Dataset& data, const policy::SampleSet& samples,
+            Learner& yardstick, Learner& ours, int steps) {
   policy::BatchStream stream(data, samples,
                              {.seed = 2,
                               .batch_size = kBatch,
                               .epochs = 0,
-                              .form = {.flat = false, .flip = config.flip_board}});
-  Learner plain(config, Loop::kPlain);
-  Learner ours(config, Loop::kOurs);
+                              .form = {.flat = false, .flip = ours.config().flip_board}});
+  Race race;
   const int rounds = bench.quick() ? 4 : 12;
-  const int steps = bench.quick() ? 2 : 6;
-  double best_plain = 0;
-  double best_ours = 0;
-  double cpu_plain = 0;
-  double cpu_ours = 0;
-  double difference = 0;
-  double first_losses = 0;
   for (int round = -1; round < rounds; ++round) {  // The first one warms up.
     std::vector<policy::Batch> batches;
     for (int i = 0; i < steps; ++i) batches.push_back(*stream.Next());
     std::vector<double> losses;
     const double cpu_start = CpuSeconds();
-    const Timer plain_timer;
-    for (const policy::Batch& batch : batches) losses.push_back(plain.Step(batch));
-    const double plain_seconds = plain_timer.Seconds();
+    const Timer yardstick_timer;
+    for (const policy::Batch& batch : batches) losses.push_back(yardstick.Step(batch));
+    const double yardstick_seconds = yardstick_timer.Seconds();
     const double cpu_middle = CpuSeconds();
     const Timer timer;
     for (size_t i = 0; i < batches.size(); ++i) {
       const double loss = ours.Step(batches[i]);
-      if (round < 0) {
-        difference = std::max(difference, std::abs(loss - losses[i]));
-        first_losses += loss;
-      }
+      if (round >= 0) continue;
+      race.difference = std::max(race.difference, std::abs(loss - losses[i]));
+      race.share = std::max(race.share, std::abs(loss - losses[i]) / losses[i]);
+      race.first_losses += loss;
     }
     if (round < 0) continue;
-    best_plain = std::max(best_plain, steps * kBatch / plain_seconds);
-    best_ours = std::max(best_ours, steps * kBatch / timer.Seconds());
-    cpu_plain += cpu_middle - cpu_start;
-    cpu_ours += CpuSeconds() - cpu_middle;
+    race.yardstick = std::max(race.yardstick, steps * kBatch / yardstick_seconds);
+    race.ours = std::max(race.ours, steps * kBatch / timer.Seconds());
+    race.cpu_yardstick += cpu_middle - cpu_start;
+    race.cpu_ours += CpuSeconds() - cpu_middle;
+    race.samples += steps * kBatch;
   }
+  return race;
+}
+
+uint64_t SignatureOf(const Race& race) {
+  Signature signature;
+  signature.Add(static_cast<uint64_t>(std::llround(race.first_losses * 100)));
+  return signature.value();
+}
+
+void MeasureTraining(Bench& bench, const policy::Dataset& data, const policy::SampleSet& samples,
+                     const policy::NetConfig& config, std::optional<double> promised) {
+  Learner plain(config, Loop::kPlain);
+  Learner ours(config, Loop::kOurs);
+  const Race race = RaceOf(bench, data, samples, plain, ours, bench.quick() ? 2 : 6);
   // Of the first steps: later on rounding alone drives them apart. Two plain loops whose weights
   // differ by 1e-6 were 6e-5 apart after 4 steps and 1.3e-2 after 78 (128 channels).
-  if (difference > 1e-3) bench.Fail("the two loops learn different things");
-  Signature signature;
-  signature.Add(static_cast<uint64_t>(std::llround(first_losses * 100)));
+  if (race.difference > 1e-3) bench.Fail("the two loops learn different things");
   bench.Report({.name = fmt::format("training, {} channels, {} blocks", config.hidden_channels,
                                     config.num_layers),
-                .value = best_ours,
+                .value = race.ours,
                 .unit = "samples/s",
-                .yardstick = best_plain,
+                .yardstick = race.yardstick,
                 .yardstick_name = "plain NCHW loop",
-                .signature = signature.value(),
+                .signature = SignatureOf(race),
                 .promised_ratio = promised});
-  bench.Say(
-      fmt::format("  processor time of the plain loop by ours: {:.2f}", cpu_plain / cpu_ours));
+  bench.Say(fmt::format("  processor time of the plain loop by ours: {:.2f}",
+                        race.cpu_yardstick / race.cpu_ours));
 }
 
 // The same for mixed precision beside float32, both with our own loop.
@@ -211,56 +228,19 @@ void MeasureMixed(Bench& bench, const policy::Dataset& data, const policy::Sampl
     bench.Say(name + ": skipped, this processor has no AMX");
     return;
   }
-  policy::BatchStream stream(data, samples,
-                             {.seed = 2,
-                              .batch_size = kBatch,
-                              .epochs = 0,
-                              .form = {.flat = false, .flip = config.flip_board}});
   Learner ours(config, Loop::kOurs);
   Learner mixed(config, Loop::kMixed);
-  const int rounds = bench.quick() ? 4 : 12;
-  const int steps = bench.quick() ? 4 : 12;
-  double best_ours = 0;
-  double best_mixed = 0;
-  double cpu_ours = 0;
-  double cpu_mixed = 0;
-  double difference = 0;
-  double first_losses = 0;
-  for (int round = -1; round < rounds; ++round) {  // The first one warms up.
-    std::vector<policy::Batch> batches;
-    for (int i = 0; i < steps; ++i) batches.push_back(*stream.Next());
-    std::vector<double> losses;
-    const double cpu_start = CpuSeconds();
-    const Timer ours_timer;
-    for (const policy::Batch& batch : batches) losses.push_back(ours.Step(batch));
-    const double ours_seconds = ours_timer.Seconds();
-    const double cpu_middle = CpuSeconds();
-    const Timer timer;
-    for (size_t i = 0; i < batches.size(); ++i) {
-      const double loss = mixed.Step(batches[i]);
-      if (round < 0) {
-        difference = std::max(difference, std::abs(loss - losses[i]) / losses[i]);
-        first_losses += loss;
-      }
-    }
-    if (round < 0) continue;
-    best_ours = std::max(best_ours, steps * kBatch / ours_seconds);
-    best_mixed = std::max(best_mixed, steps * kBatch / timer.Seconds());
-    cpu_ours += cpu_middle - cpu_start;
-    cpu_mixed += CpuSeconds() - cpu_middle;
-  }
-  if (difference > 0.05) bench.Fail("mixed precision learns something else");
-  Signature signature;
-  signature.Add(static_cast<uint64_t>(std::llround(first_losses * 100)));
+  const Race race = RaceOf(bench, data, samples, ours, mixed, bench.quick() ? 4 : 12);
+  if (race.share > 0.05) bench.Fail("mixed precision learns something else");
   bench.Report({.name = name,
-                .value = best_mixed,
+                .value = race.ours,
                 .unit = "samples/s",
-                .yardstick = best_ours,
+                .yardstick = race.yardstick,
                 .yardstick_name = "float32",
-                .signature = signature.value()});
+                .signature = SignatureOf(race)});
   bench.Say(
       fmt::format("  processor time of float32 by mixed precision: {:.2f}, of a sample: {:.0f} us",
-                  cpu_ours / cpu_mixed, cpu_mixed * 1e6 / (steps * kBatch * rounds)));
+                  race.cpu_yardstick / race.cpu_ours, race.cpu_ours * 1e6 / race.samples));
 }
 
 // The network as a folder that the runtime without torch reads.

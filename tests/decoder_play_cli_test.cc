@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/write_lock.h"
 #include "games/chess/fen.h"
 #include "io/weights/torch_file.h"
 #include "tests/support/golden_kit.h"
@@ -114,6 +115,10 @@ TEST(DecoderPlayCliTest, PriorsAreTheNetworksOwn) {
   EXPECT_THAT(
       Decoder("priors", {testing::SourcePath("examples/decoder/games.parquet"), "--out", own}).err,
       HasSubstr("has no column 'variations'"));
+  const WriteLock lock = WriteLock::OfFile(own);
+  const Ran second = Decoder("priors", {searches, "--out", own});
+  EXPECT_EQ(second.code, 1);
+  EXPECT_THAT(second.err, HasSubstr(own));
 }
 
 TEST(DecoderPlayCliTest, PredictForPeople) {

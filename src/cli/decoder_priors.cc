@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
+#include "base/write_lock.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/player_input.h"
@@ -96,6 +97,7 @@ int Run(const PriorsArguments& options, const Context& context) {
   if (!options.out.ends_with(".parquet")) {
     throw Error::Usage("--out is {}, expected a file that ends with .parquet", options.out);
   }
+  const WriteLock lock = WriteLock::OfFile(options.out);
   const io::ParquetReader reader({options.in});
   const std::unique_ptr<decoder::Player> player = decoder::Player::Load(options.network);
   const Json kept = {{"command", "decoder priors"},
@@ -127,11 +129,11 @@ Command DecoderPriors() {
       {.name = "decoder priors",
        .group = "Decoder",
        .summary = "write a network's own policy into searches, as the priors of their root moves",
-       .details =
-           "With data.candidates_by_prior, finetuning then shows the variations that the network\n"
-           "itself would begin with. Candidates that a teacher chose tell by being there that "
-           "they\n"
-           "are good, and the network learns to trust them instead of their values.",
+       .details = "With data.candidates_by_prior, finetuning then shows the variations that the "
+                  "network itself\n"
+                  "would begin with. When the teacher chooses them, being shown marks a move as "
+                  "good, and the\n"
+                  "network learns that instead of reading the values. A stopped run starts over.",
        .example = "kibitz decoder priors examples/decoder/searches.parquet --model "
                   "models/decoder-small --out own.parquet"},
       Run);
