@@ -224,8 +224,8 @@ void MeasureMixed(Bench& bench, const policy::Dataset& data, const policy::Sampl
   const std::string name =
       fmt::format("mixed precision, {} channels, {} blocks, {} head", config.hidden_channels,
                   config.num_layers, config.HasPlanes() ? "planes" : "flat");
-  if (!nn::HasAmx()) {
-    bench.Say(name + ": skipped, this processor has no AMX");
+  if (!nn::HasAvx512Bf16()) {
+    bench.Say(name + ": skipped, this processor has no AVX-512 BF16");
     return;
   }
   Learner ours(config, Loop::kOurs);

@@ -332,7 +332,8 @@ void BenchMixedTwenty48(Bench& bench) {
 }
 
 void BenchMixedPrecision(Bench& bench) {
-  if (!learn::CpuHasBfloat16()) return bench.Say("no mixed precision: this processor has no AMX");
+  if (!learn::CpuHasBfloat16())
+    return bench.Say("no mixed precision: this processor has no AVX-512 BF16");
   // As configs/recipes/decoder-roots.toml and decoder-thoughts.toml.
   NetConfig config = Config(128, 4, 4, 256);
   config.n_buckets = 64;

@@ -307,7 +307,7 @@ TEST_F(DecoderTrainTest, MistakesAreExplained) {
   EXPECT_THAT(error({"--device", "cuda:99"}), HasSubstr("use --device cpu"));
   std::vector<std::string> loud = Command("loud", {"--max-steps", "1"});
   std::erase(loud, "--quiet");
-  loud.insert(loud.begin(), {"env", "KIBITZ_AMX=off"});
+  loud.insert(loud.begin(), {"env", "KIBITZ_BF16=off"});
   EXPECT_THAT(testing::RunCommand(loud).err, HasSubstr("use_amp has no effect here"));
   ASSERT_EQ(testing::RunCommand(Command("y", {"--max-steps", "1"})).code, 0);
   EXPECT_THAT(testing::RunCommand(Command("y", {"--embed-dim", "32"})).err,

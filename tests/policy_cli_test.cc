@@ -322,7 +322,7 @@ TEST(PolicyCli, AWarmStartTakesTheModelOfTheWeights) {
                                       "64",          "--max-steps",  "3",     "--log-every-n-steps",
                                       "1",           "--json"};
     words.insert(words.end(), more.begin(), more.end());
-    if (name == "no-amx") words.insert(words.begin(), {"env", "KIBITZ_AMX=off"});
+    if (name == "no-bf16") words.insert(words.begin(), {"env", "KIBITZ_BF16=off"});
     return testing::RunCommand(words);
   };
   const Ran first = train("first", {"--hidden-channels", "4"});
@@ -345,7 +345,7 @@ TEST(PolicyCli, AWarmStartTakesTheModelOfTheWeights) {
   const Ran nowhere = train("y", {"--device", "cuda:99"});
   EXPECT_EQ(nowhere.code, 1);
   EXPECT_THAT(nowhere.err, HasSubstr("use --device cpu"));
-  EXPECT_THAT(train("no-amx", {"--use-amp"}).err, HasSubstr("use_amp has no effect here"));
+  EXPECT_THAT(train("no-bf16", {"--use-amp"}).err, HasSubstr("use_amp has no effect here"));
   const Ran mixed = train("mixed", {"--hidden-channels", "4", "--use-amp"});
   ASSERT_EQ(mixed.code, 0) << mixed.err;
   EXPECT_NEAR(json::parse(mixed.out)["metrics"]["total_loss"].get<double>(),

@@ -1,5 +1,6 @@
 // Mixed precision while it lives: matrix products in bfloat16, whose range needs no scaling of the
-// loss. On CUDA, and on processors with AMX in the functions of products.h; does nothing elsewhere.
+// loss. On CUDA, and on processors with AMX or AVX-512 BF16 in the functions of products.h; does
+// nothing elsewhere.
 #pragma once
 
 #include <torch/torch.h>

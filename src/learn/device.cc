@@ -34,8 +34,8 @@ torch::Device DeviceOf(const std::string& name) {
 void WarnIfNotUsed(const LoopOptions& options, torch::Device device) {
   if (!options.use_amp || device.is_cuda() || CpuHasBfloat16()) return;
   LogWarn(
-      "training.use_amp has no effect here: this processor has no AMX, so training runs in "
-      "float32");
+      "training.use_amp has no effect here: this processor has neither AMX nor AVX-512 BF16, so "
+      "training runs in float32");
 }
 
 }  // namespace kibitz::learn

@@ -15,7 +15,7 @@ namespace kibitz::learn {
 // device that this machine does not have.
 torch::Device DeviceOf(const std::string& name);
 
-// Warns when use_amp has no effect: a CPU without AMX trains in float32.
+// Warns when use_amp has no effect: a CPU without AVX-512 BF16 trains in float32.
 void WarnIfNotUsed(const LoopOptions& options, torch::Device device);
 
 }  // namespace kibitz::learn

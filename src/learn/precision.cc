@@ -16,7 +16,7 @@ Precision CurrentPrecision() { return current; }
 PrecisionScope::PrecisionScope(Precision precision) : before_(current) { current = precision; }
 PrecisionScope::~PrecisionScope() { current = before_; }
 
-bool CpuHasBfloat16() { return nn::HasAmx(); }
+bool CpuHasBfloat16() { return nn::HasAvx512Bf16(); }
 
 Precision KeepPrecision(torch::autograd::AutogradContext* ctx) {
   ctx->saved_data[kKey] = static_cast<int64_t>(current);

@@ -60,7 +60,7 @@ TEST(ProductsTest, RowSums) {
 
 Tensor Rounded(const Tensor& x) { return x.to(torch::kBFloat16).to(torch::kFloat32); }
 
-// Without AMX in plain C++.
+// Without AVX-512 BF16 in plain C++.
 TEST(ProductsTest, MultiplyInBfloat16) {
   for (const auto& [rows, depth, columns] :
        std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {7, 5, 33}, {96, 128, 128}, {200, 100, 70}}) {

@@ -164,7 +164,7 @@ RuntimeReport InspectRuntime() {
   report.kernels = OpenBlasKernels();
   report.threads = at::get_num_threads();
   report.cuda_devices = static_cast<int>(torch::cuda::device_count());
-  report.amx = nn::HasAmx();
+  if (nn::HasAvx512Bf16()) report.bfloat16 = nn::HasAmx() ? "AMX" : "AVX-512 BF16";
   report.matmul_gflops = MeasureMatmul();
   report.plain_gflops = MeasurePlain();
   return report;

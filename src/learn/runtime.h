@@ -54,7 +54,7 @@ struct RuntimeReport {
   std::string kernels;         // Of OpenBLAS: the processor they are made for; or nothing.
   int threads = 0;
   int cuda_devices = 0;
-  bool amx = false;          // training.use_amp multiplies bfloat16 by its tiles.
+  std::string bfloat16;  // What multiplies with training.use_amp: "AMX", "AVX-512 BF16" or nothing.
   double matmul_gflops = 0;  // f32 matrix product on the CPU with these threads.
   double plain_gflops = 0;   // The same product by a plain loop on one thread, for scale.
 };

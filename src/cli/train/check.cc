@@ -16,7 +16,7 @@ int Run(const TrainCheckOptions& options, const Context& context) {
                {"kernels", report.kernels},
                {"threads", report.threads},
                {"cuda_devices", report.cuda_devices},
-               {"amx", report.amx},
+               {"bfloat16", report.bfloat16},
                {"matmul_gflops", report.matmul_gflops},
                {"plain_gflops", report.plain_gflops},
                {"good", good}});
@@ -26,7 +26,7 @@ int Run(const TrainCheckOptions& options, const Context& context) {
       report.kernels.empty() ? "" : fmt::format(" ({} kernels)", report.kernels);
   fmt::print("torch {} with {}{}, {} threads, {} CUDA devices{}\n", report.torch_version,
              report.matrix_library, kernels, report.threads, report.cuda_devices,
-             report.amx ? ", AMX for use_amp" : "");
+             report.bfloat16.empty() ? "" : fmt::format(", {} for use_amp", report.bfloat16));
   fmt::print("matrix product {:.1f} GFLOP/s, {:.0f} times a plain loop\n", report.matmul_gflops,
              report.matmul_gflops / report.plain_gflops);
   fmt::print("{}\n", good ? "good" : "slow: install libopenblas-dev and check again");

@@ -39,7 +39,7 @@ struct LoopOptions {
   uint64_t seed = 42;          // Of weights, order and augmentation.
   int threads = 0;             // 0: all cores.
   std::string device = "cpu";  // cpu, cuda or cuda:N.
-  bool use_amp = false;        // bfloat16 matrix products, on CUDA and on CPUs with AMX.
+  bool use_amp = false;        // bfloat16 matrix products, on CUDA, AMX and AVX-512 BF16.
   bool gradient_checkpointing = false;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "nn/kernels/bf16_dots.h"
+
 namespace kibitz::nn {
 namespace {
 
@@ -239,9 +241,7 @@ void AddNineTaps(const WeightGradients& from, float* dw) {
   }
 }
 
-}  // namespace
-
-void ConvolveSquare(const Bf16Weights& weights, const Bf16* x, int64_t square, float* z) {
+void ConvolveByTiles(const Bf16Weights& weights, const Bf16* x, int64_t square, float* z) {
   FinishStores();
   for (int64_t outputs = 0; outputs < weights.outputs() / 32; ++outputs) {
     ConvolveOutputs(weights, x, square, outputs, z);
@@ -249,7 +249,7 @@ void ConvolveSquare(const Bf16Weights& weights, const Bf16* x, int64_t square, f
   FinishStores();
 }
 
-void AddWeightGradients(const WeightGradients& from, float* dw) {
+void AddGradientsByTiles(const WeightGradients& from, float* dw) {
   FinishStores();
   if (from.taps == 9) {
     AddNineTaps(from, dw);
@@ -261,6 +261,83 @@ void AddWeightGradients(const WeightGradients& from, float* dw) {
     }
   }
   FinishStores();
+}
+
+// 32 outputs of 8 boards of a square.
+KIBITZ_AVX512_BF16 void ConvolveDots(const Bf16Weights& weights, const Bf16* x, int64_t square,
+                                     int64_t outputs, float* z) {
+  const int64_t inputs = weights.inputs();
+  DotSums<kDotRows, 2> sums;
+  sums.Clear();
+  for (int64_t tap = 0; tap < weights.taps(); ++tap) {
+    const int64_t neighbour = NeighbourAt(square, tap, weights.taps());
+    if (neighbour < 0) continue;
+    const Bf16* left = x + neighbour * kPieceBoards * inputs;
+    const Bf16* right = weights.TilesOf(outputs, tap, 0);
+    for (int64_t depth = 0; depth < inputs; depth += kAmxDepth, right += 2 * kTileNumbers) {
+      sums.Add({left + depth, inputs}, {right, 2 * kAmxRows, kTileNumbers});
+    }
+  }
+  for (int64_t i = 0; i < kDotRows; ++i) {
+    float* to = z + i * weights.outputs() + outputs * 32;
+    _mm512_storeu_ps(to, sums.of[i][0]);
+    _mm512_storeu_ps(to + kAmxRows, sums.of[i][1]);
+  }
+}
+
+void ConvolveByDots(const Bf16Weights& weights, const Bf16* x, int64_t square, float* z) {
+  for (int64_t outputs = 0; outputs < weights.outputs() / 32; ++outputs) {
+    for (int64_t board = 0; board < kPieceBoards; board += kDotRows) {
+      ConvolveDots(weights, x + board * weights.inputs(), square, outputs,
+                   z + board * weights.outputs());
+    }
+  }
+}
+
+// 8 inputs by 32 outputs of a tap, over all squares.
+KIBITZ_AVX512_BF16 void AddTapByDots(const WeightGradients& from, int64_t tap, int64_t input,
+                                     int64_t output, float* dw) {
+  float* const to = dw + (tap * from.inputs + input) * from.outputs + output;
+  DotSums<kDotRows, 2> sums;
+  sums.Clear();
+  if (from.add) {
+    for (int64_t i = 0; i < kDotRows; ++i) {
+      sums.of[i][0] = _mm512_loadu_ps(to + i * from.outputs);
+      sums.of[i][1] = _mm512_loadu_ps(to + i * from.outputs + kAmxRows);
+    }
+  }
+  for (int64_t square = 0; square < 64; ++square) {
+    const int64_t neighbour = NeighbourAt(square, tap, from.taps);
+    if (neighbour < 0) continue;
+    sums.Add({from.x + (neighbour * from.inputs + input) * kPieceBoards, kPieceBoards},
+             {from.dz + square * kPieceBoards * from.outputs + output * 2, from.outputs * 2,
+              2 * kAmxRows});
+  }
+  for (int64_t i = 0; i < kDotRows; ++i) {
+    _mm512_storeu_ps(to + i * from.outputs, sums.of[i][0]);
+    _mm512_storeu_ps(to + i * from.outputs + kAmxRows, sums.of[i][1]);
+  }
+}
+
+void AddGradientsByDots(const WeightGradients& from, float* dw) {
+  for (int64_t output = 0; output < from.outputs; output += 2 * kAmxRows) {
+    for (int64_t input = 0; input < from.inputs; input += kDotRows) {
+      for (int64_t tap = 0; tap < from.taps; ++tap) AddTapByDots(from, tap, input, output, dw);
+    }
+  }
+}
+
+}  // namespace
+
+void ConvolveSquare(const Bf16Weights& weights, const Bf16* x, int64_t square, float* z) {
+  if (HasAmx()) return ConvolveByTiles(weights, x, square, z);
+  HasAvx512Bf16() ? ConvolveByDots(weights, x, square, z)
+                  : PlainConvolveSquare(weights, x, square, z);
+}
+
+void AddWeightGradients(const WeightGradients& from, float* dw) {
+  if (HasAmx()) return AddGradientsByTiles(from, dw);
+  HasAvx512Bf16() ? AddGradientsByDots(from, dw) : PlainAddWeightGradients(from, dw);
 }
 
 #else

@@ -1,6 +1,6 @@
 // 3x3 convolutions (and 1x1) over boards of 8 by 8 in bfloat16 with sums in float32, forward and
-// backward, on AMX tiles (nn/kernels/amx.h), for training in mixed precision. A direct convolution:
-// taps beyond the edge are left out, and nothing is padded.
+// backward, by AMX tiles or AVX-512 BF16 (nn/kernels/amx.h), for training in mixed precision. A
+// direct convolution: taps beyond the edge are left out, and nothing is padded.
 //
 //   const Bf16Weights weights({.weight = w, .outputs = 64, .inputs = 64}, ConvPass::kForward);
 //   const AmxTiles tiles;

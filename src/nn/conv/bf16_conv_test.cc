@@ -1,4 +1,4 @@
-// The convolutions on AMX tiles beside the plain ones, and the passes between them beside norms and
+// The convolutions in bfloat16 beside the plain ones, and the passes between them beside norms and
 // gelu in float32.
 #include "nn/conv/bf16_conv.h"
 
@@ -83,7 +83,7 @@ struct Size {
 };
 
 TEST(Bf16Conv, TilesMatchPlainVersion) {
-  if (!HasAmx()) GTEST_SKIP() << "no AMX here";
+  if (!HasAvx512Bf16()) GTEST_SKIP() << "no AVX-512 BF16 here";
   const AmxTiles tiles;
   for (const Size& size :
        {Size{12, 12}, Size{16, 64}, Size{64, 64}, Size{96, 33}, Size{64, 152, 1}}) {
@@ -144,7 +144,7 @@ struct Normed {
 };
 
 TEST(PiecePasses, NormaliseAsRowsDo) {
-  if (!HasAmx()) GTEST_SKIP() << "no AMX here";
+  if (!HasAvx512Bf16()) GTEST_SKIP() << "no AVX-512 BF16 here";
   for (bool has_mean : {true, false}) {
     for (int64_t channels : {12, 64}) {
       const Normed normed(channels, has_mean);
@@ -178,7 +178,7 @@ TEST(PiecePasses, NormaliseAsRowsDo) {
 }
 
 TEST(PiecePasses, NormBackwardAsRowsDo) {
-  if (!HasAmx()) GTEST_SKIP() << "no AMX here";
+  if (!HasAvx512Bf16()) GTEST_SKIP() << "no AVX-512 BF16 here";
   for (bool has_mean : {true, false}) {
     const Normed normed(64, has_mean);
     const auto dy = Random(kBoardsTimesSquares * 64, 5);
@@ -213,7 +213,7 @@ TEST(PiecePasses, NormBackwardAsRowsDo) {
 }
 
 TEST(PiecePasses, GeluAndItsSlope) {
-  if (!HasAmx()) GTEST_SKIP() << "no AMX here";
+  if (!HasAvx512Bf16()) GTEST_SKIP() << "no AVX-512 BF16 here";
   std::vector<float> z(kPieceBoards * 32);
   for (size_t i = 0; i < z.size(); ++i) z[i] = (static_cast<float>(i) - 512.5F) / 40;
   const std::vector<float> bias(32);

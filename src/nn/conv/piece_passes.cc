@@ -51,18 +51,18 @@ namespace {
 
 constexpr int64_t kVector = 16;  // Floats of a vector.
 
-KIBITZ_AMX inline __m512 LoadRow(const float* from) { return _mm512_loadu_ps(from); }
-KIBITZ_AMX inline __m512 LoadRow(const Bf16* from) {
+KIBITZ_AVX512_BF16 inline __m512 LoadRow(const float* from) { return _mm512_loadu_ps(from); }
+KIBITZ_AVX512_BF16 inline __m512 LoadRow(const Bf16* from) {
   const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
 // Two vectors as one of bfloat16.
-KIBITZ_AMX inline __m512i Round(__m512 low, __m512 high) {
+KIBITZ_AVX512_BF16 inline __m512i Round(__m512 low, __m512 high) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
 }
-KIBITZ_AMX inline void StoreRow(Bf16* to, __m512i row) { _mm512_storeu_si512(to, row); }
-KIBITZ_AMX inline void StoreHalf(Bf16* to, __m512 row) {
+KIBITZ_AVX512_BF16 inline void StoreRow(Bf16* to, __m512i row) { _mm512_storeu_si512(to, row); }
+KIBITZ_AVX512_BF16 inline void StoreHalf(Bf16* to, __m512 row) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
                       reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(row)));
 }
@@ -80,7 +80,7 @@ alignas(64) constexpr uint16_t kHalvesToPairs[32] = {0,  16, 1,  17, 2,  18, 3, 
                                                      11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
 
 // Element j of vector i becomes element i of vector j; 32 bits each.
-KIBITZ_AMX inline void Transpose(__m512i* v) {
+KIBITZ_AVX512_BF16 inline void Transpose(__m512i* v) {
   __m512i t[16];
 #pragma GCC unroll 8
   for (int i = 0; i < 16; i += 2) {
@@ -121,7 +121,7 @@ struct Affine {
       shift[board] = -sums.mean[board] * sums.factor[board];
     }
   }
-  KIBITZ_AMX __m512 Normalised(int64_t board, __m512 x) const {
+  KIBITZ_AVX512_BF16 __m512 Normalised(int64_t board, __m512 x) const {
     return _mm512_fmadd_ps(x, _mm512_set1_ps(scale[board]), _mm512_set1_ps(shift[board]));
   }
 };
@@ -131,18 +131,19 @@ struct NormVector {
   __m512 weight;
   __m512 bias;
 
-  KIBITZ_AMX NormVector(const PieceNorm& norm, int64_t place)
+  KIBITZ_AVX512_BF16 NormVector(const PieceNorm& norm, int64_t place)
       : weight(_mm512_loadu_ps(norm.weight + place)), bias(_mm512_loadu_ps(norm.bias + place)) {}
-  KIBITZ_AMX __m512 Of(__m512 normalised) const {
+  KIBITZ_AVX512_BF16 __m512 Of(__m512 normalised) const {
     return _mm512_fmadd_ps(normalised, weight, bias);
   }
-  KIBITZ_AMX __m512 Of(const Affine& boards, int64_t board, __m512 x) const {
+  KIBITZ_AVX512_BF16 __m512 Of(const Affine& boards, int64_t board, __m512 x) const {
     return Of(boards.Normalised(board, x));
   }
 };
 
 template <typename T>
-KIBITZ_AMX void NormaliseRows(const PieceNorm& norm, const PieceSums& sums, const T* x, Bf16* y) {
+KIBITZ_AVX512_BF16 void NormaliseRows(const PieceNorm& norm, const PieceSums& sums, const T* x,
+                                      Bf16* y) {
   const int64_t channels = norm.channels;
   const Affine boards(sums);
   for (int64_t square = 0; square < 64; ++square) {
@@ -158,8 +159,8 @@ KIBITZ_AMX void NormaliseRows(const PieceNorm& norm, const PieceSums& sums, cons
   }
 }
 
-KIBITZ_AMX void NormaliseBoth(const PieceNorm& norm, const PieceSums& sums, const float* x, Bf16* y,
-                              Bf16* normalised) {
+KIBITZ_AVX512_BF16 void NormaliseBoth(const PieceNorm& norm, const PieceSums& sums, const float* x,
+                                      Bf16* y, Bf16* normalised) {
   const int64_t channels = norm.channels;
   const Affine boards(sums);
   for (int64_t square = 0; square < 64; ++square) {
@@ -178,8 +179,8 @@ KIBITZ_AMX void NormaliseBoth(const PieceNorm& norm, const PieceSums& sums, cons
 }
 
 template <typename T>
-KIBITZ_AMX void NormaliseColumns(const PieceNorm& norm, const PieceSums& sums, const T* x,
-                                 Bf16* y) {
+KIBITZ_AVX512_BF16 void NormaliseColumns(const PieceNorm& norm, const PieceSums& sums, const T* x,
+                                         Bf16* y) {
   const int64_t channels = norm.channels;
   const Affine boards(sums);
   const __m512i order = _mm512_load_si512(kHalvesToPairs);
@@ -244,19 +245,19 @@ struct GeluVectors {
   __m512 phi[3];
   __m512 slope[3];
 
-  KIBITZ_AMX GeluVectors() {
+  KIBITZ_AVX512_BF16 GeluVectors() {
     static const GeluTables tables;
     for (int i = 0; i < 3; ++i) {
       phi[i] = _mm512_load_ps(tables.phi[i]);
       slope[i] = _mm512_load_ps(tables.slope[i]);
     }
   }
-  KIBITZ_AMX static __m512 Parabola(const __m512* table, __m512i entry, __m512 f) {
+  KIBITZ_AVX512_BF16 static __m512 Parabola(const __m512* table, __m512i entry, __m512 f) {
     const __m512 c1 = _mm512_permutexvar_ps(entry, table[1]);
     const __m512 inner = _mm512_fmadd_ps(f, _mm512_permutexvar_ps(entry, table[2]), c1);
     return _mm512_fmadd_ps(f, inner, _mm512_permutexvar_ps(entry, table[0]));
   }
-  KIBITZ_AMX void Gelu(__m512 x, __m512& y, __m512& dy) const {
+  KIBITZ_AVX512_BF16 void Gelu(__m512 x, __m512& y, __m512& dy) const {
     // Adding 2^23 rounds to a whole number, which the lowest bits then hold.
     const __m512 magic = _mm512_set1_ps(8388608.0F);
     const __m512 quarters = _mm512_min_ps(_mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(4)),
@@ -280,7 +281,7 @@ struct PlainSource {
   const float* dy;
   int64_t channels;
 
-  KIBITZ_AMX __m512 At(int64_t square, int64_t board, int64_t c) const {
+  KIBITZ_AVX512_BF16 __m512 At(int64_t square, int64_t board, int64_t c) const {
     return _mm512_loadu_ps(dy + (square * kPieceBoards + board) * channels + c);
   }
 };
@@ -307,7 +308,7 @@ struct NormSource {
       a[board] = scale[board] * mean_g - b[board] * sums.mean[board];
     }
   }
-  KIBITZ_AMX __m512 At(int64_t square, int64_t board, int64_t c) const {
+  KIBITZ_AVX512_BF16 __m512 At(int64_t square, int64_t board, int64_t c) const {
     const int64_t at = (square * kPieceBoards + board) * norm.channels + c;
     const __m512 weight = _mm512_loadu_ps(norm.weight + square * norm.channels + c);
     const __m512 g = _mm512_mul_ps(_mm512_loadu_ps(dy + at), weight);
@@ -318,8 +319,8 @@ struct NormSource {
 };
 
 template <typename Source>
-KIBITZ_AMX void WriteGradients(const Source& source, const Bf16* slope, int64_t channels,
-                               const OutputGradients& to) {
+KIBITZ_AVX512_BF16 void WriteGradients(const Source& source, const Bf16* slope, int64_t channels,
+                                       const OutputGradients& to) {
   const __m512i low_pairs = _mm512_load_si512(kLowPairs);
   const __m512i high_pairs = _mm512_load_si512(kHighPairs);
   for (int64_t square = 0; square < 64; ++square) {
@@ -351,8 +352,8 @@ KIBITZ_AMX void WriteGradients(const Source& source, const Bf16* slope, int64_t 
 }
 
 template <typename T>
-KIBITZ_AMX void SumSquareBackward(const NormBackwardFrom& from, const float* dy, const T* x,
-                                  NormBackwardSums& totals, float* dweight, float* dbias) {
+KIBITZ_AVX512_BF16 void SumSquareBackward(const NormBackwardFrom& from, const float* dy, const T* x,
+                                          NormBackwardSums& totals, float* dweight, float* dbias) {
   const int64_t channels = from.norm.channels;
   const Affine boards(from.sums);
   for (int64_t c = 0; c < channels; c += 2 * kVector) {
@@ -387,7 +388,7 @@ KIBITZ_AMX void SumSquareBackward(const NormBackwardFrom& from, const float* dy,
   }
 }
 
-KIBITZ_AMX void AddMoments(const float* x, int64_t channels, PieceMoments& moments) {
+KIBITZ_AVX512_BF16 void AddMoments(const float* x, int64_t channels, PieceMoments& moments) {
   for (int64_t board = 0; board < kPieceBoards; ++board, x += channels) {
     __m512 sum = _mm512_load_ps(moments.sums.lanes[board]);
     __m512 squares = _mm512_load_ps(moments.squares.lanes[board]);
@@ -401,8 +402,8 @@ KIBITZ_AMX void AddMoments(const float* x, int64_t channels, PieceMoments& momen
   }
 }
 
-KIBITZ_AMX void GeluRows(const float* z, const float* bias, int64_t channels, Bf16* y, Bf16* slope,
-                         PieceMoments& moments) {
+KIBITZ_AVX512_BF16 void GeluRows(const float* z, const float* bias, int64_t channels, Bf16* y,
+                                 Bf16* slope, PieceMoments& moments) {
   const GeluVectors tables;
   for (int64_t c = 0; c < channels; c += 2 * kVector) {
     const __m512 biases[2] = {_mm512_loadu_ps(bias + c), _mm512_loadu_ps(bias + c + kVector)};
@@ -427,8 +428,8 @@ KIBITZ_AMX void GeluRows(const float* z, const float* bias, int64_t channels, Bf
   }
 }
 
-KIBITZ_AMX void AddGeluRows(const float* z, const float* bias, int64_t channels, const float* x,
-                            float* y, Bf16* slope) {
+KIBITZ_AVX512_BF16 void AddGeluRows(const float* z, const float* bias, int64_t channels,
+                                    const float* x, float* y, Bf16* slope) {
   const GeluVectors tables;
   for (int64_t c = 0; c < channels; c += kVector) {
     const __m512 biases = _mm512_loadu_ps(bias + c);
@@ -443,7 +444,7 @@ KIBITZ_AMX void AddGeluRows(const float* z, const float* bias, int64_t channels,
   }
 }
 
-KIBITZ_AMX void TransposeRows(const Bf16* x, int64_t channels, Bf16* y) {
+KIBITZ_AVX512_BF16 void TransposeRows(const Bf16* x, int64_t channels, Bf16* y) {
   const __m512i order = _mm512_load_si512(kHalvesToPairs);
   for (int64_t square = 0; square < 64; ++square) {
     for (int64_t c = 0; c < channels; c += kVector) {
@@ -465,7 +466,7 @@ KIBITZ_AMX void TransposeRows(const Bf16* x, int64_t channels, Bf16* y) {
   }
 }
 
-KIBITZ_AMX void PairRows(const Bf16* x, int64_t channels, Bf16* y) {
+KIBITZ_AVX512_BF16 void PairRows(const Bf16* x, int64_t channels, Bf16* y) {
   const __m512i low_pairs = _mm512_load_si512(kLowPairs);
   const __m512i high_pairs = _mm512_load_si512(kHighPairs);
   for (int64_t pair = 0; pair < 64 * kPieceBoards / 2; ++pair, x += 2 * channels) {
@@ -478,13 +479,14 @@ KIBITZ_AMX void PairRows(const Bf16* x, int64_t channels, Bf16* y) {
   }
 }
 
-KIBITZ_AMX void RoundRow(const float* x, int64_t count, Bf16* y) {
+KIBITZ_AVX512_BF16 void RoundRow(const float* x, int64_t count, Bf16* y) {
   int64_t i = 0;
   for (; i + kVector <= count; i += kVector) StoreHalf(y + i, _mm512_loadu_ps(x + i));
   for (; i < count; ++i) y[i] = ToBf16(x[i]);
 }
 
-KIBITZ_AMX void WriteRowsOfBoards(const float* x, int64_t boards, int64_t inputs, Bf16* rows) {
+KIBITZ_AVX512_BF16 void WriteRowsOfBoards(const float* x, int64_t boards, int64_t inputs,
+                                          Bf16* rows) {
   const int64_t channels = PaddedPiece(inputs);
   for (int64_t square = 0; square < 64; ++square) {
     for (int64_t board = 0; board < kPieceBoards; ++board) {
@@ -499,7 +501,8 @@ KIBITZ_AMX void WriteRowsOfBoards(const float* x, int64_t boards, int64_t inputs
 }
 
 template <typename T>
-KIBITZ_AMX void WriteNormBackward(const NormSource<T>& source, const float* onto, float* dx) {
+KIBITZ_AVX512_BF16 void WriteNormBackward(const NormSource<T>& source, const float* onto,
+                                          float* dx) {
   const int64_t channels = source.norm.channels;
   for (int64_t square = 0; square < 64; ++square) {
     for (int64_t board = 0; board < kPieceBoards; ++board) {

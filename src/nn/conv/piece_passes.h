@@ -1,6 +1,6 @@
 // What a training step in mixed precision does between the convolutions of bf16_conv.h, on pieces
 // of 32 boards: norms over whole boards, gelu and their gradients, computed in float32 and rounded
-// to bfloat16 as the next convolution reads them. All need HasAmx().
+// to bfloat16 as the next convolution reads them. All need HasAvx512Bf16().
 //
 // Letters: P = 32 boards of a piece, C padded channels (PaddedPiece). Rows are (64, P, C), floats
 // or bfloat16; of one square (P, C). Behind the channels that count, values and weights of norms

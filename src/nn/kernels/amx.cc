@@ -16,18 +16,39 @@ namespace kibitz::nn {
 
 namespace {
 
-bool ProcessorHasAmx() {
+std::string_view Wish() {
+  const char* wish = std::getenv("KIBITZ_BF16");
+  return wish == nullptr ? "" : wish;
+}
+
+// Registers of a leaf of CPUID that has sub-leaves; zeros where it has none.
+struct Cpuid {
   unsigned eax = 0;
   unsigned ebx = 0;
   unsigned ecx = 0;
   unsigned edx = 0;
-  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+
+  Cpuid(unsigned leaf, unsigned sub) {
+    if (__get_cpuid_count(leaf, sub, &eax, &ebx, &ecx, &edx) == 0) *this = Cpuid();
+  }
+
+ private:
+  Cpuid() = default;
+};
+
+bool ProcessorHasAvx512Bf16() {
+  constexpr unsigned kAvx512 = (1U << 16) | (1U << 17) | (1U << 30) | (1U << 31);  // F, DQ, BW, VL.
+  constexpr unsigned kAvx512Bf16 = 1U << 5;
+  // __builtin_cpu_supports also asks whether the system saves the registers.
+  return __builtin_cpu_supports("avx512f") != 0 && (Cpuid(7, 0).ebx & kAvx512) == kAvx512 &&
+         (Cpuid(7, 1).eax & kAvx512Bf16) != 0;
+}
+
+bool ProcessorHasAmx() {
   constexpr unsigned kAmxBf16 = 1U << 22;
   constexpr unsigned kAmxTile = 1U << 24;
-  constexpr unsigned kAvx512 = (1U << 16) | (1U << 17) | (1U << 30) | (1U << 31);  // F, DQ, BW, VL.
-  if ((edx & kAmxBf16) == 0 || (edx & kAmxTile) == 0 || (ebx & kAvx512) != kAvx512) return false;
-  constexpr unsigned kAvx512Bf16 = 1U << 5;
-  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kAvx512Bf16) != 0;
+  const unsigned edx = Cpuid(7, 0).edx;
+  return (edx & kAmxBf16) != 0 && (edx & kAmxTile) != 0;
 }
 
 // Linux gives the tiles' state only to processes that ask for it.
@@ -38,9 +59,7 @@ bool SystemAllowsAmx() {
 }
 
 bool FindAmx() {
-  const char* wish = std::getenv("KIBITZ_AMX");
-  if (wish != nullptr && std::string_view(wish) == "off") return false;
-  return ProcessorHasAmx() && SystemAllowsAmx();
+  return HasAvx512Bf16() && Wish() != "avx512" && ProcessorHasAmx() && SystemAllowsAmx();
 }
 
 // As LDTILECFG reads it.
@@ -60,6 +79,11 @@ thread_local int tiles_alive = 0;  // AmxTiles of this thread.
 
 }  // namespace
 
+bool HasAvx512Bf16() {
+  static const bool has = Wish() != "off" && ProcessorHasAvx512Bf16();
+  return has;
+}
+
 bool HasAmx() {
   static const bool has = FindAmx();
   return has;
@@ -75,6 +99,7 @@ AmxTiles::~AmxTiles() {
 
 #else
 
+bool HasAvx512Bf16() { return false; }
 bool HasAmx() { return false; }
 AmxTiles::AmxTiles() = default;
 AmxTiles::~AmxTiles() = default;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "nn/kernels/aligned.h"
+#include "nn/kernels/bf16_dots.h"
 
 namespace kibitz::nn {
 namespace {
@@ -37,19 +38,19 @@ void FillPlain(int64_t lines, int64_t depth, Bf16Side side, const Bf16Tiles& to,
 
 #if defined(KIBITZ_HAS_AMX_INTRINSICS)
 
-#define KIBITZ_AMX_INLINE KIBITZ_AMX [[gnu::always_inline]] inline
+#define KIBITZ_BF16_INLINE KIBITZ_AVX512_BF16 [[gnu::always_inline]] inline
 
 // One tile's sixteen rows of 64 bytes, in registers.
 struct TileRows {
   __m512i row[16];
 };
 
-KIBITZ_AMX_INLINE __mmask16 FirstLanes(int64_t count) {
+KIBITZ_BF16_INLINE __mmask16 FirstLanes(int64_t count) {
   return static_cast<__mmask16>(count >= 16 ? 0xFFFF : (1 << std::max<int64_t>(0, count)) - 1);
 }
 
 // 16 rows of 32 columns, each row rounded.
-KIBITZ_AMX_INLINE void LoadLines(const FloatMatrix& from, TileRows& to) {
+KIBITZ_BF16_INLINE void LoadLines(const FloatMatrix& from, TileRows& to) {
   const __mmask16 low = FirstLanes(from.columns);
   const __mmask16 high = FirstLanes(from.columns - 16);
   for (int i = 0; i < 16; ++i) {
@@ -65,7 +66,7 @@ KIBITZ_AMX_INLINE void LoadLines(const FloatMatrix& from, TileRows& to) {
 }
 
 // 32 rows of 16 columns, each pair of rows rounded and its numbers side by side.
-KIBITZ_AMX_INLINE void LoadPairs(const FloatMatrix& from, TileRows& to) {
+KIBITZ_BF16_INLINE void LoadPairs(const FloatMatrix& from, TileRows& to) {
   const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
                                          8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   const __mmask16 lanes = FirstLanes(from.columns);
@@ -83,7 +84,7 @@ constexpr __mmask16 kAll = 0xFFFF;
 constexpr __mmask8 kAll8 = 0xFF;
 
 // The transpose of 16 by 16 pairs.
-KIBITZ_AMX_INLINE void Transpose(TileRows& tile) {
+KIBITZ_BF16_INLINE void Transpose(TileRows& tile) {
   TileRows a;
   for (int i = 0; i < 16; i += 2) {
     a.row[i] = _mm512_maskz_unpacklo_epi32(kAll, tile.row[i], tile.row[i + 1]);
@@ -108,7 +109,7 @@ KIBITZ_AMX_INLINE void Transpose(TileRows& tile) {
   }
 }
 
-KIBITZ_AMX_INLINE void StoreTile(const TileRows& tile, Bf16* to) {
+KIBITZ_BF16_INLINE void StoreTile(const TileRows& tile, Bf16* to) {
   for (int i = 0; i < 16; ++i) _mm512_store_si512(to + i * kAmxDepth, tile.row[i]);
 }
 
@@ -119,7 +120,7 @@ FloatMatrix From(const FloatMatrix& matrix, int64_t row, int64_t column) {
 }
 
 template <Bf16Side kSide>
-KIBITZ_AMX void PackLines(const FloatMatrix& from, const Bf16Tiles& to) {
+KIBITZ_AVX512_BF16 void PackLines(const FloatMatrix& from, const Bf16Tiles& to) {
   for (int64_t i = 0; i < from.rows; i += kAmxRows) {
     for (int64_t k = 0; k < from.columns; k += kAmxDepth) {
       TileRows tile;
@@ -131,7 +132,7 @@ KIBITZ_AMX void PackLines(const FloatMatrix& from, const Bf16Tiles& to) {
 }
 
 template <Bf16Side kSide>
-KIBITZ_AMX void PackDepth(const FloatMatrix& from, const Bf16Tiles& to) {
+KIBITZ_AVX512_BF16 void PackDepth(const FloatMatrix& from, const Bf16Tiles& to) {
   for (int64_t k = 0; k < from.rows; k += kAmxDepth) {
     for (int64_t i = 0; i < from.columns; i += kAmxRows) {
       TileRows tile;
@@ -142,7 +143,7 @@ KIBITZ_AMX void PackDepth(const FloatMatrix& from, const Bf16Tiles& to) {
   }
 }
 
-KIBITZ_AMX void TransposeByTiles(const FloatMatrix& from, float* to, int64_t to_row) {
+KIBITZ_AVX512_BF16 void TransposeByTiles(const FloatMatrix& from, float* to, int64_t to_row) {
   for (int64_t i = 0; i < from.rows; i += 16) {
     const __mmask16 rows = FirstLanes(from.rows - i);
     for (int64_t j = 0; j < from.columns; j += 16) {
@@ -258,6 +259,81 @@ void MultiplyTiles(const Bf16Product& product) {
   }
 }
 
+// Some rows of a tile by one or two tiles of columns.
+struct DotBlock {
+  const Bf16* left;
+  const Bf16* right;
+  int64_t right_step;  // Numbers to the second tile of columns.
+  int64_t depth_tiles;
+  int64_t columns;
+  float* out;
+  int64_t out_row;
+  bool add;
+};
+
+template <int kRows, int kVectors>
+KIBITZ_AVX512_BF16 void MultiplyDots(const DotBlock& block) {
+  __mmask16 lanes[kVectors];
+  for (int j = 0; j < kVectors; ++j) lanes[j] = FirstLanes(block.columns - j * kAmxRows);
+  DotSums<kRows, kVectors> sums;
+  for (int i = 0; i < kRows; ++i) {
+    const float* out = block.out + i * block.out_row;
+    for (int j = 0; j < kVectors; ++j) {
+      sums.of[i][j] = _mm512_maskz_loadu_ps(block.add ? lanes[j] : 0, out + j * kAmxRows);
+    }
+  }
+  for (int64_t k = 0; k < block.depth_tiles; ++k) {
+    sums.Add({block.left + k * kBf16Tile, kAmxDepth},
+             {block.right + k * kBf16Tile, 2 * kAmxRows, block.right_step});
+  }
+  for (int i = 0; i < kRows; ++i) {
+    float* out = block.out + i * block.out_row;
+    for (int j = 0; j < kVectors; ++j) {
+      _mm512_mask_storeu_ps(out + j * kAmxRows, lanes[j], sums.of[i][j]);
+    }
+  }
+}
+
+template <int kVectors>
+void MultiplyDotRows(const DotBlock& block, int64_t rows) {
+  switch (rows) {
+    case 1:
+      return MultiplyDots<1, kVectors>(block);
+    case 2:
+      return MultiplyDots<2, kVectors>(block);
+    case 3:
+      return MultiplyDots<3, kVectors>(block);
+    case 4:
+      return MultiplyDots<4, kVectors>(block);
+    case 5:
+      return MultiplyDots<5, kVectors>(block);
+    case 6:
+      return MultiplyDots<6, kVectors>(block);
+    case 7:
+      return MultiplyDots<7, kVectors>(block);
+    default:
+      return MultiplyDots<8, kVectors>(block);
+  }
+}
+
+void MultiplyByDots(const Bf16Product& product) {
+  for (int64_t j = 0; j < product.columns; j += kBlock) {
+    for (int64_t i = 0; i < product.rows; i += kDotRows) {
+      const int64_t rows = std::min(kDotRows, product.rows - i);
+      const DotBlock block = {
+          .left = product.left.At(i / kAmxRows, 0).data + i % kAmxRows * kAmxDepth,
+          .right = product.right.At(j / kAmxRows, 0).data,
+          .right_step = product.right.line_step,
+          .depth_tiles = product.depth_tiles,
+          .columns = product.columns - j,
+          .out = product.out + i * product.out_row + j,
+          .out_row = product.out_row,
+          .add = product.add};
+      block.columns > kAmxRows ? MultiplyDotRows<2>(block, rows) : MultiplyDotRows<1>(block, rows);
+    }
+  }
+}
+
 #endif
 
 }  // namespace
@@ -304,23 +380,24 @@ void TransposeFloatsPlain(const FloatMatrix& from, float* to, int64_t to_row) {
 #if defined(KIBITZ_HAS_AMX_INTRINSICS)
 
 void PackByLines(const FloatMatrix& from, Bf16Side side, const Bf16Tiles& to) {
-  if (!HasAmx()) return PackByLinesPlain(from, side, to);
+  if (!HasAvx512Bf16()) return PackByLinesPlain(from, side, to);
   side == Bf16Side::kLeft ? PackLines<Bf16Side::kLeft>(from, to)
                           : PackLines<Bf16Side::kRight>(from, to);
 }
 
 void PackByDepth(const FloatMatrix& from, Bf16Side side, const Bf16Tiles& to) {
-  if (!HasAmx()) return PackByDepthPlain(from, side, to);
+  if (!HasAvx512Bf16()) return PackByDepthPlain(from, side, to);
   side == Bf16Side::kLeft ? PackDepth<Bf16Side::kLeft>(from, to)
                           : PackDepth<Bf16Side::kRight>(from, to);
 }
 
 void MultiplyBf16(const Bf16Product& product) {
-  HasAmx() ? MultiplyTiles(product) : MultiplyBf16Plain(product);
+  if (HasAmx()) return MultiplyTiles(product);
+  HasAvx512Bf16() ? MultiplyByDots(product) : MultiplyBf16Plain(product);
 }
 
 void TransposeFloats(const FloatMatrix& from, float* to, int64_t to_row) {
-  HasAmx() ? TransposeByTiles(from, to, to_row) : TransposeFloatsPlain(from, to, to_row);
+  HasAvx512Bf16() ? TransposeByTiles(from, to, to_row) : TransposeFloatsPlain(from, to, to_row);
 }
 
 #else

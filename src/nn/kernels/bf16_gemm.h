@@ -1,5 +1,6 @@
 // Products of float matrices whose numbers are rounded to bfloat16, with sums in float32: by AMX
-// tiles where the processor has them (amx.h), else in plain C++.
+// tiles or the dot products of AVX-512 BF16 where the processor has them (amx.h), else in plain
+// C++.
 //
 //   Bf16Factor left(rows, depth);
 //   PackByLines({x, depth, rows, depth}, Bf16Side::kLeft, left.all());
@@ -85,7 +86,7 @@ void MultiplyBf16(const Bf16Product& product);
 // to = from^T, rows of it to_row apart.
 void TransposeFloats(const FloatMatrix& from, float* to, int64_t to_row);
 
-// The same in plain C++, for tests and processors without AMX.
+// The same in plain C++, for tests and other processors.
 void PackByLinesPlain(const FloatMatrix& from, Bf16Side side, const Bf16Tiles& to);
 void PackByDepthPlain(const FloatMatrix& from, Bf16Side side, const Bf16Tiles& to);
 void MultiplyBf16Plain(const Bf16Product& product);

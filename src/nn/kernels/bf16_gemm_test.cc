@@ -1,4 +1,4 @@
-// Products of AMX tiles beside those of plain C++.
+// Products by AMX tiles or AVX-512 BF16 beside those of plain C++.
 #include "nn/kernels/bf16_gemm.h"
 
 #include <gtest/gtest.h>

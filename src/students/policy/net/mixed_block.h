@@ -1,8 +1,8 @@
-// The parts of board_block.h in mixed precision, on processors with AMX: convolutions in bfloat16
-// with sums in float32; norms, gelu, the residual stream and the gradients of parameters in
-// float32. Between the functions boards lie in pieces, square by square. Letters: B boards, N
-// pieces of P = 32, C channels, Cp padded (nn::PaddedPiece). Boards behind the last one are like an
-// empty board, with gradients of 0. Results do not depend on the number of threads.
+// The parts of board_block.h in mixed precision, on processors with AVX-512 BF16 or AMX:
+// convolutions in bfloat16 with sums in float32; norms, gelu, the residual stream and the gradients
+// of parameters in float32. Between the functions boards lie in pieces, square by square. Letters:
+// B boards, N pieces of P = 32, C channels, Cp padded (nn::PaddedPiece). Boards behind the last one
+// are like an empty board, with gradients of 0. Results do not depend on the number of threads.
 //
 //   Tensor x = MixedInput(inputs, conv->weight, conv->bias);
 //   x = MixedBlocks(x, {first, second});

@@ -1,5 +1,6 @@
-// The head of planes (policy_net.h) in mixed precision, on processors with AMX: out of pieces of
-// boards (mixed_block.h), with its norm, forward and backward. Letters as there; M moves.
+// The head of planes (policy_net.h) in mixed precision, on processors with AVX-512 BF16 or AMX: out
+// of pieces of boards (mixed_block.h), with its norm, forward and backward. Letters as there; M
+// moves.
 //
 //   const Tensor logits = MixedPlanes(x, {norm_weight, norm_bias, weight, bias}, boards, epsilon);
 #pragma once

@@ -18,8 +18,8 @@ namespace kibitz::policy {
 
 // How to compute: kPlain as the reference is written, channels before squares, with torch's own
 // functions, on any device; kFast with channels innermost and our own convolution (CPU, float32);
-// kMixed the same with 3x3 convolutions in bfloat16 (CPU with AMX; other windows as kFast). kFast
-// turns into kMixed where Autocast is on.
+// kMixed the same with 3x3 convolutions in bfloat16 (CPU with AVX-512 BF16; other windows as
+// kFast). kFast turns into kMixed where Autocast is on.
 enum class Form { kPlain, kFast, kMixed };
 
 struct NetModule : torch::nn::Module {

@@ -136,7 +136,7 @@ void ExpectClose(const NetConfig& config, int64_t boards) {
 }
 
 TEST(PolicyNet, MixedFormIsCloseToTheFastOne) {
-  if (!nn::HasAmx()) GTEST_SKIP() << "no AMX here";
+  if (!nn::HasAvx512Bf16()) GTEST_SKIP() << "no AVX-512 BF16 here";
   for (int channels : {5, 12, 48, 64}) {
     for (int64_t boards : {1, 13, 70, 350}) {
       NetConfig config;
@@ -153,7 +153,7 @@ TEST(PolicyNet, MixedFormIsCloseToTheFastOne) {
 
 // Other windows stay in float32.
 TEST(PolicyNet, MixedFormOfOtherWindows) {
-  if (!nn::HasAmx()) GTEST_SKIP() << "no AMX here";
+  if (!nn::HasAvx512Bf16()) GTEST_SKIP() << "no AVX-512 BF16 here";
   NetConfig config;
   config.hidden_channels = 12;
   config.num_layers = 1;
@@ -183,7 +183,7 @@ double LossAfterSteps(Form form, int steps) {
 }
 
 TEST(PolicyNet, MixedFormLearnsLikeTheFastOne) {
-  if (!nn::HasAmx()) GTEST_SKIP() << "no AMX here";
+  if (!nn::HasAvx512Bf16()) GTEST_SKIP() << "no AVX-512 BF16 here";
   learn::SetThreads(2);
   for (int steps : {1, 4, 8}) {
     const double expected = LossAfterSteps(Form::kFast, steps);
@@ -194,7 +194,7 @@ TEST(PolicyNet, MixedFormLearnsLikeTheFastOne) {
 
 // The loss in one pass, which mixed precision takes: the same in float32 as torch's functions.
 TEST(PolicyNet, MixedLossIsTheSame) {
-  if (!nn::HasAmx()) GTEST_SKIP() << "no AMX here";
+  if (!nn::HasAvx512Bf16()) GTEST_SKIP() << "no AVX-512 BF16 here";
   TargetBatch batch;
   batch.rows = torch::tensor({0, 0, 1, 2, 2, 2}, torch::kInt64);
   batch.moves = torch::tensor({3, 100, 36, 0, 1, 36}, torch::kInt64);
@@ -232,7 +232,7 @@ TEST(PolicyNet, RecomputedBlocksGiveTheSameGradients) {
     const PolicyNet net = MakeRandomNet(config);
     const Tensor inputs = (Random({13, config.Inputs()}, 2) > 1).to(torch::kFloat32);
     for (Form form : {Form::kPlain, Form::kFast, Form::kMixed}) {
-      if (form == Form::kMixed && !nn::HasAmx()) continue;
+      if (form == Form::kMixed && !nn::HasAvx512Bf16()) continue;
       net->recompute_blocks = false;
       const auto expected = Evaluate(*net, inputs, form);
       net->recompute_blocks = true;
