@@ -42,6 +42,8 @@ Fields FieldsOf(DataOptions& options) {
   fields.Add("batch_size", options.batch_size, "positions of a batch", {.min = 1, .max = 1 << 20});
   fields.Add("loader_threads", options.loader_threads, "threads that prefetch batches",
              {.min = 1, .max = 256});
+  fields.Add("mate_weight", options.mate_weight,
+             "weight in the training loss of positions with mate in one", {.min = 0, .max = 1000});
   return fields;
 }
 
@@ -243,11 +245,14 @@ Batch BatchStream::Make(const std::vector<Drawn>& drawn, uint64_t epoch) const {
     }
     MakeTarget(sample, dataset_.vocabulary(), {.flip = options_.form.flip, .label = options_.label},
                target);
+    const bool mates =
+        options_.mate_weight != 1 && MatesInOne(sample.analyses, sample.position.black_to_move());
+    const double weight = mates ? options_.mate_weight : 1;
     for (const MoveShare& share : target.shares) {
       if (static_cast<float>(share.share) == 0) continue;
       batch.label_rows.push_back(row);
       batch.label_moves.push_back(share.move);
-      batch.label_shares.push_back(static_cast<float>(share.share));
+      batch.label_shares.push_back(static_cast<float>(weight * share.share));
     }
     batch.best.push_back(target.best);
   }

@@ -30,6 +30,7 @@ struct DataOptions {
   int64_t eval_rows = 20'000;  // Max positions of each evaluation.
   int batch_size = 1024;
   int loader_threads = 1;  // That prefetch batches.
+  double mate_weight = 1;  // In the training loss, of positions with mate in one.
 };
 Fields FieldsOf(DataOptions& options);
 
@@ -80,6 +81,7 @@ struct Batch {
   // Labels, sparse: in row label_rows[e] the move label_moves[e] has probability label_shares[e].
   std::vector<int64_t> label_rows;
   std::vector<int64_t> label_moves;
+  // Shares of a row sum to its weight in the loss: 1, or StreamOptions::mate_weight.
   std::vector<float> label_shares;
   std::vector<int64_t> best;  // Of each row: the likeliest move of the label.
   uint64_t epoch = 0;
@@ -92,6 +94,7 @@ struct StreamOptions {
   bool shuffle = true;  // Again for each epoch.
   InputForm form = {};
   LabelOptions label = {};
+  double mate_weight = 1;
   int threads = 1;
   // R ranks of batch_size B share the positions that one of batch_size R B has.
   int rank = 0;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -261,6 +262,32 @@ TEST_F(ForeignPlanesTest, StartsWithoutReadingTheWholeFile) {
   EXPECT_NE(kibitz::testing::MessageOf([&] { SelectSamples(data, {}); }).find("no position"),
             std::string::npos);
   EXPECT_LT(PeakMemory() - before, uint64_t{256} << 20);  // Of 17 GB.
+}
+
+// Rows with mate in one weigh more, all others 1.
+TEST_F(BatchesTest, MatesWeighAsAsked) {
+  const SampleSets sets = SelectSamples(data_, {});
+  const StreamOptions options = {.seed = 4, .batch_size = 1 << 20, .shuffle = false};
+  StreamOptions weighted = options;
+  weighted.mate_weight = 3;
+  const std::vector<Batch> plain = All(sets.train, options);
+  const std::vector<Batch> heavy = All(sets.train, weighted);
+  ASSERT_EQ(plain.size(), 1);
+  ASSERT_EQ(heavy.size(), 1);
+  EXPECT_EQ(heavy[0].label_moves, plain[0].label_moves);
+  std::vector<Analysis> scratch;
+  int mates = 0;
+  for (size_t e = 0; e < plain[0].label_rows.size(); ++e) {
+    const auto row = static_cast<uint64_t>(plain[0].label_rows[e]);
+    const Sample sample = data_.split(Split::kTrain).At(row, scratch);
+    const bool black = sample.position.black_to_move();
+    const bool mate = std::ranges::any_of(sample.analyses, [&](const Analysis& analysis) {
+      return analysis.is_mate() && (black ? -analysis.score : analysis.score) == 1;
+    });
+    mates += mate ? 1 : 0;
+    EXPECT_FLOAT_EQ(heavy[0].label_shares[e], plain[0].label_shares[e] * (mate ? 3.0F : 1.0F));
+  }
+  EXPECT_GT(mates, 0);
 }
 
 }  // namespace

@@ -73,6 +73,12 @@ int DeepestOf(std::span<const Analysis> analyses) {
   return deepest;
 }
 
+bool MatesInOne(std::span<const Analysis> analyses, bool black_to_move) {
+  return std::ranges::any_of(analyses, [&](const Analysis& analysis) {
+    return analysis.is_mate() && analysis.score == (black_to_move ? -1 : 1);
+  });
+}
+
 void AppendLabel(std::span<const Analysis> analyses, bool black_to_move,
                  const LabelOptions& options, std::vector<MoveShare>& out) {
   const Rank highest = HighestRank(analyses, options.strategy);

@@ -67,6 +67,9 @@ struct MoveShare {
 void AppendLabel(std::span<const Analysis> analyses, bool black_to_move,
                  const LabelOptions& options, std::vector<MoveShare>& out);
 
+// An analysis finds mate in one for the side to move.
+bool MatesInOne(std::span<const Analysis> analyses, bool black_to_move);
+
 // 0 without analyses. They may be in any order.
 int DeepestOf(std::span<const Analysis> analyses);
 

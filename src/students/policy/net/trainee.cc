@@ -57,6 +57,7 @@ StreamOptions PolicyTrainee::TrainingStream() const {
 void PolicyTrainee::StartAt(uint64_t position) {
   stream_.reset();  // Ends the old stream's threads first.
   StreamOptions options = TrainingStream();
+  options.mate_weight = options_.data.mate_weight;
   options.rank = learn::Ranks::Here().rank();
   options.ranks = learn::Ranks::Here().size();
   stream_ = std::make_unique<BatchStream>(data_, samples_.train, options, position);
