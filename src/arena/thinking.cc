@@ -103,8 +103,10 @@ ThoughtForm FormOf(const decoder::Thought& thought) {
     for (const decoder::ThoughtNode& node : variation.nodes) CountNode(node, form);
   }
   if (thought.final_move) {
-    ++form.moves;
-    form.legal_moves += thought.final_move->move ? 1 : 0;
+    form.final_moves = 1;
+    form.legal_final_moves = thought.final_move->move ? 1 : 0;
+    form.moves += form.final_moves;
+    form.legal_moves += form.legal_final_moves;
   }
   const bool whole = form.ended == 1 && form.variations_ended == form.variations &&
                      form.legal_moves == form.moves && form.right_boards == form.boards;
@@ -119,6 +121,8 @@ constexpr FormField kFormFields[] = {{"thoughts", &ThoughtForm::thoughts},
                                      {"variations_ended", &ThoughtForm::variations_ended},
                                      {"moves", &ThoughtForm::moves},
                                      {"legal_moves", &ThoughtForm::legal_moves},
+                                     {"final_moves", &ThoughtForm::final_moves},
+                                     {"legal_final_moves", &ThoughtForm::legal_final_moves},
                                      {"boards", &ThoughtForm::boards},
                                      {"right_boards", &ThoughtForm::right_boards},
                                      {"tokens", &ThoughtForm::tokens},
@@ -201,9 +205,12 @@ class Summary {
       budget.milliseconds += told.at("ms").get<double>();
       budget.nodes += told.at("nodes").get<double>();
       gains_[i].push_back(changed ? loss(instinct) - loss(thinking) : 0);
+      if (i > 0)
+        AddPair(told.at("move") != json.at("budgets")[0].at("move"),
+                thinking - scores[1].get<int>(), budget);
     }
     for (const auto& [name, field] : kFormFields) {
-      result_.form.*field += json.at("form").at(name).get<int64_t>();
+      result_.form.*field += json.at("form").value(name, int64_t{0});
     }
   }
 
@@ -217,11 +224,22 @@ class Summary {
       budget.nodes /= n;
       budget.p_value = McNemarExact(budget.thinking_better, budget.instinct_better);
       budget.gain = PairedBootstrap(gains_[i]);
+      if (i == 0) continue;
+      BudgetPair& pair = budget.versus_first;
+      pair.p_value = McNemarExact(pair.better, pair.worse);
+      std::vector<double> more = gains_[i];
+      for (size_t k = 0; k < more.size(); ++k) more[k] -= gains_[0][k];
+      pair.gain = PairedBootstrap(more);
     }
     return std::move(result_);
   }
 
  private:
+  void AddPair(bool changed, int by, BudgetResult& budget) const {
+    if (!changed || std::abs(by) <= equal_) return;
+    ++(by > 0 ? budget.versus_first.better : budget.versus_first.worse);
+  }
+
   int equal_;
   ThinkingResult result_;
   std::vector<std::vector<double>> gains_;  // By budget.
@@ -284,6 +302,7 @@ Json ThinkingResult::ToJson() const {
                {"equal", main.equal},
                {"p_value", main.p_value},
                {"legal", ShareOf(form.legal_moves, form.moves)},
+               {"final_legal", ShareOf(form.legal_final_moves, form.final_moves)},
                {"well_formed", ShareOf(form.well_formed, form.thoughts)},
                {"instinct_loss", instinct_loss},
                {"budgets", Json::array()}};
@@ -301,6 +320,14 @@ Json ThinkingResult::ToJson() const {
                                {"gain_p_value", budget.gain.p_value},
                                {"milliseconds", budget.milliseconds},
                                {"nodes", budget.nodes}});
+    if (&budget == &budgets.front()) continue;
+    const BudgetPair& pair = budget.versus_first;
+    json["budgets"].back()["versus_first"] = {{"better", pair.better},
+                                              {"worse", pair.worse},
+                                              {"p_value", pair.p_value},
+                                              {"gain", pair.gain.mean},
+                                              {"gain_low", pair.gain.interval.low},
+                                              {"gain_high", pair.gain.interval.high}};
   }
   json["thoughts"] = FormJson(form);
   return json;
@@ -321,11 +348,20 @@ std::string ThinkingResult::Text() const {
                                     budget.gain.interval.low, budget.gain.interval.high),
                         budget.milliseconds);
   }
+  for (size_t i = 1; i < budgets.size(); ++i) {
+    const BudgetPair& pair = budgets[i].versus_first;
+    text += fmt::format(
+        "{} against {}: {} better, {} worse, p {:.3g}, gain {:+.1f} ({:+.1f} to {:+.1f})\n",
+        budgets[i].name, budgets[0].name, pair.better, pair.worse, pair.p_value, pair.gain.mean,
+        pair.gain.interval.low, pair.gain.interval.high);
+  }
   text += fmt::format(
-      "thoughts: {:.1f}% ended by themselves, {:.1f}% well formed; {:.2f}% of {} moves legal\n"
+      "thoughts: {:.1f}% ended by themselves, {:.1f}% well formed; {:.2f}% of {} moves legal, "
+      "{:.2f}% of the final ones\n"
       "boards: {:.2f}% of {} right, {:.3f}% of their tokens\n",
       100 * ShareOf(form.ended, form.thoughts), 100 * ShareOf(form.well_formed, form.thoughts),
       100 * ShareOf(form.legal_moves, form.moves), form.moves,
+      100 * ShareOf(form.legal_final_moves, form.final_moves),
       100 * ShareOf(form.right_boards, form.boards), form.boards,
       100 * ShareOf(form.right_tokens, form.tokens));
   return text;

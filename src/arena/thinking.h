@@ -29,6 +29,14 @@ struct ThinkingOptions {
 // All but the model.
 Fields FieldsOf(ThinkingOptions& options);
 
+// One budget's moves against another's, on the same positions.
+struct BudgetPair {
+  int64_t better = 0;
+  int64_t worse = 0;
+  double p_value = 1;   // McNemar's exact test.
+  Resampled gain = {};  // Centipawns, by paired bootstrap.
+};
+
 // The move after thinking with one budget against the instinct's.
 struct BudgetResult {
   std::string name;  // "2 variations", "own length", "100 ms"
@@ -42,6 +50,7 @@ struct BudgetResult {
   Resampled gain = {};      // Centipawns that thinking gains on the instinct, by paired bootstrap.
   double milliseconds = 0;  // Mean time of a move.
   double nodes = 0;         // Mean number of positions that the thought gave a value to.
+  BudgetPair versus_first = {};  // Against the first budget; nothing in the first itself.
 };
 
 // Thoughts as the network writes them by itself, with nothing enforced.
@@ -52,6 +61,8 @@ struct ThoughtForm {
   int64_t variations_ended = 0;  // By end_var.
   int64_t moves = 0;             // In variations, and the final ones.
   int64_t legal_moves = 0;
+  int64_t final_moves = 0;
+  int64_t legal_final_moves = 0;
   int64_t boards = 0;        // After legal moves.
   int64_t right_boards = 0;  // As the rules have them, all 68 tokens.
   int64_t tokens = 0;        // Of those boards: squares, side, castling and so on.

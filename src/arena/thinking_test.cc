@@ -96,15 +96,19 @@ TEST(ThinkingTest, MeasuresATinyDecoder) {
     EXPECT_LE(budget.thinking_better + budget.instinct_better, budget.changed);
     EXPECT_NEAR(result.instinct_loss - budget.loss, budget.gain.mean, 1e-9) << budget.name;
     EXPECT_GT(budget.milliseconds, 0);
+    EXPECT_NEAR(budget.versus_first.gain.mean, result.budgets[0].loss - budget.loss, 1e-9);
+    EXPECT_LE(budget.versus_first.better + budget.versus_first.worse, 3);
   }
   const ThoughtForm& form = result.form;
   EXPECT_EQ(form.thoughts, 3);
   EXPECT_LE(form.legal_moves, form.moves);
+  EXPECT_LE(form.legal_final_moves, form.final_moves);
+  EXPECT_LE(form.final_moves, form.thoughts);
   EXPECT_LE(form.right_boards, form.boards);
   EXPECT_EQ(form.tokens, 68 * form.boards);
   const Json json = result.ToJson();
   for (const char* key : {"positions", "instinct_better", "thinking_better", "equal", "p_value",
-                          "legal", "well_formed"}) {
+                          "legal", "final_legal", "well_formed"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
   EXPECT_EQ(run(1, folder.File("a")).ToJson(), json);  // From the journal, times too.
