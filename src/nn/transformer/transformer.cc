@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "nn/kernels/amx.h"
 #include "nn/kernels/lanes.h"
 
 namespace kibitz::nn {
@@ -83,7 +84,8 @@ CacheSizes Transformer::CacheFor(int64_t positions) const {
   return {.layers = static_cast<int64_t>(layers_.size()),
           .heads = sizes_.heads,
           .head_width = sizes_.width / sizes_.heads,
-          .positions = positions};
+          .positions = positions,
+          .bf16 = precision_ == Precision::kInt8 && HasAvx512Bf16()};
 }
 
 size_t Transformer::memory_bytes() const {

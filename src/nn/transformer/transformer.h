@@ -52,6 +52,7 @@ class Transformer {
   void SetFinalNorm(std::span<const float> scale);
 
   const TransformerSizes& sizes() const { return sizes_; }
+  // int8 attends in bfloat16 where the processor multiplies it.
   CacheSizes CacheFor(int64_t positions) const;
   size_t memory_bytes() const;
   // Floating-point operations of a pass in the layers' matrix products, for benches.
