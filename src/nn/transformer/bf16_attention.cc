@@ -18,18 +18,12 @@ namespace kibitz::nn {
 
 namespace {
 
-#define KIBITZ_BF16_INLINE KIBITZ_AVX512_BF16 [[gnu::always_inline]] inline
-
 constexpr int64_t kPanel = Bf16Cache::kPanel;
 static_assert(kPanel == kAmxDepth);
 constexpr int64_t kPair = 2 * kPanel;            // Numbers of a pair in a panel.
 constexpr int64_t kPanelStep = kPanel * kPanel;  // Numbers of a panel for 32 of depth.
 // Forms with masks, because GCC 12 warns of the others.
 constexpr __mmask16 kAll = 0xFFFF;
-
-KIBITZ_BF16_INLINE __mmask16 FirstLanes(int64_t count) {
-  return static_cast<__mmask16>(count >= 16 ? 0xFFFF : (1 << std::max<int64_t>(0, count)) - 1);
-}
 
 // Up to 32 numbers times a factor, rounded; 0 behind them.
 KIBITZ_BF16_INLINE __m512i Rounded(const float* from, int64_t count, __m512 factor) {
