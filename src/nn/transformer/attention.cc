@@ -145,8 +145,12 @@ std::vector<Attention::Chunk> Attention::ChunksOf(std::span<const int64_t> rows)
 void Attention::Run(Team& team, const AttentionQueries& asked) const {
   const std::vector<Chunk> chunks = ChunksOf(asked.rows);
   const auto count = static_cast<int64_t>(chunks.size());
+  int64_t scores = 0;
+  for (const Chunk& chunk : chunks) {
+    scores += static_cast<int64_t>(chunk.rows.size()) * chunk.keys.count * heads_;
+  }
   // All chunks with the same head, one after another: its keys stay in cache.
-  team.Run(count * heads_, [&](int64_t i) {
+  team.Run(count * heads_, 2 * scores * head_width_, [&](int64_t i) {
     const Chunk& chunk = chunks[static_cast<size_t>(i % count)];
     chunk.cache->sizes().bf16 ? RunRoundedChunk(asked, chunk, i / count)
                               : RunChunk(asked, chunk, i / count);
