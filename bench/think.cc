@@ -48,6 +48,26 @@ NetConfig SmallSize() {
   return {.embed_dim = 256, .num_heads = 8, .num_layers = 6, .max_seq_len = 1280, .d_ff = 384};
 }
 
+// That of models/decoder-small, with room for longer thoughts.
+NetConfig ShippedSize() {
+  return {.embed_dim = 128,
+          .num_heads = 4,
+          .num_layers = 4,
+          .max_seq_len = 1280,
+          .d_ff = 256,
+          .n_buckets = 64,
+          .value_hidden_size = 64,
+          .num_fourier_freq = 32,
+          .mean_values = true,
+          .square_policy = true,
+          .square_values = true,
+          .separate_lines = true,
+          .line_votes = true,
+          .value_votes = true,
+          .board_places = true,
+          .board_before = true};
+}
+
 void AddBoard(const chess::Board& board, std::vector<TokenId>& tokens) {
   const auto ids = decoder::BoardTokensOf(board);
   tokens.insert(tokens.end(), ids.begin(), ids.end());
@@ -320,7 +340,9 @@ void MeasureAtOnce(Bench& bench, const std::string& name, Player& player,
   std::vector<double> in_turn;
   std::vector<double> at_once;
   Written both;
-  for (int round = 0; round < (bench.quick() ? 1 : 3); ++round) {
+  // Small networks take milliseconds.
+  const int rounds = player.config().embed_dim < 1024 ? 9 : bench.quick() ? 1 : 3;
+  for (int round = 0; round < rounds; ++round) {
     const Written one = InTurn(player, tasks);
     both = AtOnce(player, tasks);
     in_turn.push_back(one.tokens / one.seconds);
@@ -335,7 +357,7 @@ void MeasureAtOnce(Bench& bench, const std::string& name, Player& player,
                 .signature = both.signature});
 }
 
-// Where all drafts hold, and where each board has a wrong square; a small network too.
+// Where all drafts hold, and where each board has a wrong square; smaller networks too.
 void MeasureManyThoughts(Bench& bench, Player& f32, Player& int8) {
   const int variations = bench.quick() ? 1 : kVariations;
   const ScriptOptions held = {.variations = variations, .depth = 3};
@@ -347,6 +369,11 @@ void MeasureManyThoughts(Bench& bench, Player& f32, Player& int8) {
   const auto small = Player::Random(SmallSize(), kSeed);
   MeasureAtOnce(bench, "width 256", *small, held);
   MeasureAtOnce(bench, "width 256, wrong boards", *small, wrong);
+  for (const auto& [name, precision] : nn::kPrecisions) {
+    const auto shipped = Player::Random(ShippedSize(), kSeed, {.precision = precision});
+    MeasureAtOnce(bench, fmt::format("decoder-small, {}", name), *shipped, held);
+    MeasureAtOnce(bench, fmt::format("decoder-small, {}, wrong boards", name), *shipped, wrong);
+  }
 }
 
 // Peak and passes in turns: what disturbs one disturbs the other.
@@ -361,14 +388,17 @@ void MeasureBlocks(Bench& bench, Model& f32, Model& int8, const std::vector<Toke
     f32_rates.push_back(f32_pass.Rate());
     int8_rates.push_back(int8_pass.Rate());
   }
-  for (const auto& [name, rates] : {std::pair{"f32", f32_rates}, std::pair{"int8", int8_rates}}) {
-    bench.Report({.name = fmt::format("board pass, 140 rows, {}", name),
-                  .value = Median(rates) / 1e9,
+  const auto report = [&](const std::string& precision, double rate, double yardstick,
+                          const std::string& yardstick_name) {
+    bench.Report({.name = "board pass, 140 rows, " + precision,
+                  .value = rate / 1e9,
                   .unit = "GFLOP/s",
-                  .yardstick = Median(peaks) / 1e9,
-                  .yardstick_name = "f32 peak",
+                  .yardstick = yardstick / 1e9,
+                  .yardstick_name = yardstick_name,
                   .signature = 140});
-  }
+  };
+  report("f32", Median(f32_rates), Median(peaks), "f32 peak");
+  report("int8", Median(int8_rates), Median(f32_rates), "f32");
 }
 
 void MeasurePredict(Bench& bench, Player& f32, Player& int8, PlainNet& net,

@@ -14,6 +14,7 @@ namespace {
 
 using nn::Gemm;
 using nn::GemmRows;
+using nn::GemmUpTo;
 using nn::kLanes;
 using nn::kTileColumns;
 using nn::Load;
@@ -56,13 +57,6 @@ template <int64_t kMost>
   }
 }
 
-// A product of at most kMost rows and kTileColumns columns.
-template <int64_t kMost>
-[[gnu::always_inline]] inline void Tile(const Gemm& gemm) {
-  if (kMost == 1 || gemm.rows >= kMost) return GemmRows<kMost>(gemm);
-  if constexpr (kMost > 1) Tile<kMost - 1>(gemm);
-}
-
 // (rows, depth) to tiles (rows / kRows, depth, kRows); behind the last row anything.
 void PackLeft(const LeftRows& left, int64_t depth, float* to) {
   for (int64_t row = 0; row < left.rows; row += kRows, to += kRows * depth) {
@@ -85,16 +79,16 @@ void MultiplySlice(const LeftRows& left, const PackedMatrix& right, const Panels
     float* const c = whole ? out.data + p * kTileColumns : edge;
     const int64_t c_row = whole ? out.row : kTileColumns;
     for (int64_t row = 0; row < left.rows; row += kRows) {
-      Tile<kRows>({.a = {.data = left.data + row * (kPacked ? depth : left.row),
-                         .row = kPacked ? 1 : left.row,
-                         .column = kPacked ? kRows : 1},
-                   .b = right.panel(p) + k * kTileColumns,
-                   .b_row = kTileColumns,
-                   .c = c + row * c_row,
-                   .c_row = c_row,
-                   .rows = left.rows - row,
-                   .depth = depth,
-                   .add = k > 0 || (whole && out.add)});
+      GemmUpTo<kRows>({.a = {.data = left.data + row * (kPacked ? depth : left.row),
+                             .row = kPacked ? 1 : left.row,
+                             .column = kPacked ? kRows : 1},
+                       .b = right.panel(p) + k * kTileColumns,
+                       .b_row = kTileColumns,
+                       .c = c + row * c_row,
+                       .c_row = c_row,
+                       .rows = left.rows - row,
+                       .depth = depth,
+                       .add = k > 0 || (whole && out.add)});
     }
   }
 }

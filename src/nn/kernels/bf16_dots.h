@@ -8,6 +8,7 @@
 // For functions marked KIBITZ_AVX512_BF16, where HasAvx512Bf16().
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -20,6 +21,13 @@ namespace kibitz::nn {
 inline constexpr int64_t kDotRows = 8;
 
 #if defined(KIBITZ_HAS_AMX_INTRINSICS)
+
+#define KIBITZ_BF16_INLINE KIBITZ_AVX512_BF16 [[gnu::always_inline]] inline
+
+// The first `count` of 16 lanes, which may be less than 0 or more than 16.
+KIBITZ_BF16_INLINE __mmask16 FirstLanes(int64_t count) {
+  return static_cast<__mmask16>(count >= 16 ? 0xFFFF : (1 << std::max<int64_t>(0, count)) - 1);
+}
 
 struct DotLeft {
   const Bf16* data;

@@ -38,16 +38,10 @@ void FillPlain(int64_t lines, int64_t depth, Bf16Side side, const Bf16Tiles& to,
 
 #if defined(KIBITZ_HAS_AMX_INTRINSICS)
 
-#define KIBITZ_BF16_INLINE KIBITZ_AVX512_BF16 [[gnu::always_inline]] inline
-
 // One tile's sixteen rows of 64 bytes, in registers.
 struct TileRows {
   __m512i row[16];
 };
-
-KIBITZ_BF16_INLINE __mmask16 FirstLanes(int64_t count) {
-  return static_cast<__mmask16>(count >= 16 ? 0xFFFF : (1 << std::max<int64_t>(0, count)) - 1);
-}
 
 // 16 rows of 32 columns, each row rounded.
 KIBITZ_BF16_INLINE void LoadLines(const FloatMatrix& from, TileRows& to) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "nn/kernels/int8_gemm_256.h"
 
 namespace kibitz::nn {
 namespace {
@@ -61,6 +62,19 @@ std::vector<float> Multiply(const Numbers& numbers, int64_t rows,
   return out;
 }
 
+// The product of this build, and those of other levels that run here.
+std::vector<decltype(Int8GemmTile)*> Tiles() {
+  return {
+    Int8GemmTile,
+#if defined(__AVX2__)
+        int8_256::GemmTile<int8_256::AddByWords>,
+#endif
+#if defined(KIBITZ_HAS_DOT_BYTES)
+        int8_256::GemmTile<int8_256::AddByDots>,
+#endif
+  };
+}
+
 TEST(Int8GemmTest, EqualsPlainArithmetic) {
   Rng rng({.seed = 1});
   const auto any_row = [&] { return 1 + static_cast<int>(rng.Below(127)); };
@@ -70,8 +84,8 @@ TEST(Int8GemmTest, EqualsPlainArithmetic) {
       for (int64_t panels = 1; panels <= kInt8MaxPanels; ++panels) {
         Numbers numbers = Make(panels, 3, planes, any_row, any_column);
         for (auto& zero : numbers.zeros) zero = static_cast<int32_t>(rng.Below(9999)) - 5000;
-        EXPECT_EQ(Multiply(numbers, rows, Int8GemmTile),
-                  Multiply(numbers, rows, Int8GemmTilePlain));
+        const auto expected = Multiply(numbers, rows, Int8GemmTilePlain);
+        for (const auto& tile : Tiles()) EXPECT_EQ(Multiply(numbers, rows, tile), expected);
       }
     }
   }
@@ -81,8 +95,10 @@ TEST(Int8GemmTest, NoSumOverflows) {
   for (int column : {kInt8Max, -kInt8Max}) {
     const Numbers numbers = Make(
         1, 2, 1, [] { return 127; }, [=] { return column; });
-    const auto found = Multiply(numbers, kInt8Rows, Int8GemmTile);
-    for (float x : found) EXPECT_EQ(x, static_cast<float>(2 * kInt8Group * 127 * column));
+    for (const auto& tile : Tiles()) {
+      const auto found = Multiply(numbers, kInt8Rows, tile);
+      for (float x : found) EXPECT_EQ(x, static_cast<float>(2 * kInt8Group * 127 * column));
+    }
   }
 }
 

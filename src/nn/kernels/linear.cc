@@ -15,10 +15,13 @@ namespace {
 
 // Depth of the slice of a panel that stays in L1 while rows pass.
 constexpr int64_t kDepth = 128;
-// Rows and panels of one task.
-constexpr int64_t kBlockRows = 144;
+// Rows of a packed tile of floats: sums for all of them, two vectors of weights and one factor fit
+// the registers, of which AVX-512 has 32.
+constexpr int64_t kFloatRows = kLanes == 16 ? 14 : kTileRows;
+// Rows and panels of one task. A board in both streams is 140 rows.
+constexpr int64_t kBlockRows = kLanes == 16 ? 140 : 144;
 constexpr int64_t kBlockPanels = 4;
-static_assert(kBlockRows % kTileRows == 0 && kBlockRows % kInt8Rows == 0 && kBlockPanels % 2 == 0);
+static_assert(kBlockRows % kFloatRows == 0 && kBlockRows % kInt8Rows == 0 && kBlockPanels % 2 == 0);
 // Groups of weights that stay in L1 with all panels of a block, and rows whose sums stay there too.
 constexpr int64_t kInt8Slice = 2;
 constexpr int64_t kInt8SliceRows = 48;
@@ -36,7 +39,7 @@ constexpr int64_t kOnePlaneFrom = 512;
 constexpr int64_t DivideUp(int64_t value, int64_t step) { return (value + step - 1) / step; }
 
 int64_t TileRowsOf(Precision precision) {
-  return precision == Precision::kF32 ? kTileRows : kInt8Rows;
+  return precision == Precision::kF32 ? kFloatRows : kInt8Rows;
 }
 
 // The largest magnitude.
@@ -94,7 +97,7 @@ void PackedRows::PackTiles(Team& team, int64_t rows, const Linear& linear,
   const int64_t tiles = DivideUp(rows, tile_rows);
   const bool floats = linear.precision() == Precision::kF32;
   if (floats) {
-    floats_.Reserve(tiles * inputs_ * kTileRows);
+    floats_.Reserve(tiles * inputs_ * kFloatRows);
   } else {
     numbers_.Reserve(tiles * groups_ * kInt8RowGroupBytes);
     scales_.Reserve(tiles * groups_ * kInt8Rows);
@@ -110,21 +113,22 @@ void PackedRows::PackTiles(Team& team, int64_t rows, const Linear& linear,
 }
 
 void PackedRows::PackFloats(int64_t tile, const RowSource& source) {
-  const int64_t first = tile * kTileRows;
-  const int64_t count = std::min(kTileRows, rows_ - first);
-  thread_local AlignedArray<float> space;  // A row where it is made, and one of zeros.
-  space.Reserve((kTileRows + 1) * inputs_);
-  std::array<const float*, kTileRows> rows;
-  for (int64_t row = 0; row < kTileRows; ++row) {
-    float* own = space.data() + row * inputs_;
-    if (row < count) {
-      rows[static_cast<size_t>(row)] = source(first + row, own);
-    } else {
-      std::fill_n(own, inputs_, 0.0F);
-      rows[static_cast<size_t>(row)] = own;
-    }
+  const int64_t first = tile * kFloatRows;
+  const int64_t count = std::min(kFloatRows, rows_ - first);
+  thread_local AlignedArray<float> space;  // Rows where they are made.
+  space.Reserve(kFloatRows * inputs_);
+  std::array<const float*, kFloatRows> rows;
+  for (int64_t row = 0; row < count; ++row) {
+    rows[static_cast<size_t>(row)] = source(first + row, space.data() + row * inputs_);
   }
-  float* out = floats_.data() + tile * kTileRows * inputs_;
+  float* out = floats_.data() + tile * kFloatRows * inputs_;
+  if (count < kFloatRows) {  // Products do not read the other rows.
+    for (int64_t row = 0; row < count; ++row) {
+      const float* from = rows[static_cast<size_t>(row)];
+      for (int64_t k = 0; k < inputs_; ++k) out[k * kFloatRows + row] = from[k];
+    }
+    return;
+  }
   for (int64_t k = 0; k < inputs_; ++k) {
     for (const float* row : rows) *out++ = row[k];
   }
@@ -259,7 +263,7 @@ void Linear::Run(Team& team, const PackedRows& x, const RowsOut& y) const {
   CHECK((precision_ == Precision::kF32) == (x.groups_ == 0) && x.planes_ == planes_);
   const int64_t row_blocks = DivideUp(x.rows_, kBlockRows);
   const int64_t panel_blocks = DivideUp(panels_, kBlockPanels);
-  team.Run(row_blocks * panel_blocks, [&](int64_t i) {
+  team.Run(row_blocks * panel_blocks, x.rows_ * inputs_ * outputs_, [&](int64_t i) {
     // All rows with the same weights, one block after another.
     const int64_t row = i % row_blocks * kBlockRows;
     const int64_t panel = i / row_blocks * kBlockPanels;
@@ -312,7 +316,7 @@ struct PanelSums<kRows, 0> {
 template <int64_t kRows, int64_t kPanels>
 void FewRows(const float* a, const float* b, int64_t panel, int64_t depth, float* c) {
   PanelSums<kRows, kPanels> sums;
-  for (int64_t k = 0; k < depth; ++k, a += kTileRows, b += kTileColumns) sums.Add(a, b, panel);
+  for (int64_t k = 0; k < depth; ++k, a += kFloatRows, b += kTileColumns) sums.Add(a, b, panel);
   sums.Write(c);
 }
 
@@ -323,17 +327,20 @@ void Linear::MultiplyFloats(const PackedRows& x, const Block& block, float* c) c
     const int64_t depth = std::min(kDepth, inputs_ - k);
     for (int64_t p = 0; p < block.panels; ++p) {
       const float* b = floats_.data() + ((block.first_panel + p) * inputs_ + k) * kTileColumns;
-      for (int64_t row = 0; row < block.rows; row += kTileRows) {
-        const float* a = x.floats_.data() + (block.first_row + row) * inputs_ + k * kTileRows;
-        Prefetch(b + inputs_ * kTileColumns, depth * kTileColumns * 4, block.rows, row, kTileRows);
-        GemmTile({.a = {.data = a, .row = 1, .column = kTileRows},
-                  .b = b,
-                  .b_row = kTileColumns,
-                  .c = c + (p * kBlockRows + row) * kTileColumns,
-                  .c_row = kTileColumns,
-                  .rows = std::min(kTileRows, block.rows - row),
-                  .depth = depth,
-                  .add = k > 0});
+      const bool last = p + 1 == block.panels;  // The first panel's next slice follows.
+      const float* next =
+          last ? b + (kDepth - p * inputs_) * kTileColumns : b + inputs_ * kTileColumns;
+      for (int64_t row = 0; row < block.rows; row += kFloatRows) {
+        const float* a = x.floats_.data() + (block.first_row + row) * inputs_ + k * kFloatRows;
+        Prefetch(next, depth * kTileColumns * 4, block.rows, row, kFloatRows);
+        GemmUpTo<kFloatRows>({.a = {.data = a, .row = 1, .column = kFloatRows},
+                              .b = b,
+                              .b_row = kTileColumns,
+                              .c = c + (p * kBlockRows + row) * kTileColumns,
+                              .c_row = kTileColumns,
+                              .rows = std::min(kFloatRows, block.rows - row),
+                              .depth = depth,
+                              .add = k > 0});
       }
     }
   }

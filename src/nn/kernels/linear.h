@@ -67,7 +67,7 @@ class PackedRows {
   int64_t inputs_ = 0;
   int64_t groups_ = 0;             // int8: of activations, planes counted.
   int64_t planes_ = 1;             // int8: see int8_gemm.h.
-  AlignedArray<float> floats_;     // f32: (tiles, K, kTileRows).
+  AlignedArray<float> floats_;     // f32: (tiles, K, rows of a tile).
   AlignedArray<uint8_t> numbers_;  // int8: (tiles, groups, kInt8RowGroupBytes).
   AlignedArray<float> scales_;     // int8: (tiles, groups, kInt8Rows).
 };

@@ -8,6 +8,8 @@ namespace {
 
 // Never the number of a round.
 constexpr uint32_t kEnd = 0xffffffff;
+// About two microseconds of one thread.
+constexpr int64_t kFewMultiplyAdds = int64_t{1} << 17;
 
 }  // namespace
 
@@ -49,6 +51,11 @@ void Team::Run(int64_t count, const std::function<void(int64_t)>& task) {
   started_.Notify();
   TakeTasks(rounds_);
   ended_.Await([&] { return unfinished_.load(std::memory_order_acquire) == 0; });
+}
+
+void Team::Run(int64_t count, int64_t multiply_adds, const std::function<void(int64_t)>& task) {
+  if (multiply_adds >= kFewMultiplyAdds) return Run(count, task);
+  for (int64_t i = 0; i < count; ++i) task(i);
 }
 
 // Run does not return while a worker holds a task. A late worker finds another round or no open

@@ -56,6 +56,8 @@ class Team {
   // Calls task(i) for every i below count, in any order, and waits. One call at a time; tasks do
   // not throw and do not call Run. A late worker delays nobody.
   void Run(int64_t count, const std::function<void(int64_t)>& task);
+  // The same; the caller does all of it where so few multiply-adds are not worth waking others.
+  void Run(int64_t count, int64_t multiply_adds, const std::function<void(int64_t)>& task);
 
  private:
   void Work();

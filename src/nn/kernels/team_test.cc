@@ -18,6 +18,10 @@ TEST(TeamTest, DoesEveryTaskOnce) {
       std::vector<std::atomic<int>> done(static_cast<size_t>(count));
       team.Run(count, [&](int64_t i) { ++done[static_cast<size_t>(i)]; });
       for (const auto& times : done) EXPECT_EQ(times, 1);
+      for (const int64_t work : {int64_t{1}, int64_t{1} << 40}) {
+        team.Run(count, work, [&](int64_t i) { ++done[static_cast<size_t>(i)]; });
+      }
+      for (const auto& times : done) EXPECT_EQ(times, 3);
     }
   }
 }

@@ -16,7 +16,10 @@
 #include <vector>
 
 #include "nn/kernels/aligned.h"
+#include "nn/kernels/bf16.h"
 #include "nn/kernels/team.h"
+#include "nn/transformer/attention_keys.h"
+#include "nn/transformer/bf16_attention.h"
 
 namespace kibitz::nn {
 
@@ -25,6 +28,9 @@ struct CacheSizes {
   int64_t heads = 0;
   int64_t head_width = 0;
   int64_t positions = 0;
+  // Keys, values and products in bfloat16: half the memory and half the time. Needs
+  // HasAvx512Bf16().
+  bool bf16 = false;
 };
 
 // The keys and values of one stream of tokens, for every layer. Positions may be overwritten: the
@@ -34,19 +40,22 @@ class KvCache {
   explicit KvCache(const CacheSizes& sizes);
 
   const CacheSizes& sizes() const { return sizes_; }
-  static size_t BytesPerPosition(const CacheSizes& sizes);
 
   // Keys lie in panels of kTileColumns positions: (panels, E, kTileColumns).
   float* Keys(int64_t layer, int64_t head);
   // (T, E rounded up to whole tiles)
   float* Values(int64_t layer, int64_t head);
+  // With bf16, instead of both.
+  Bf16Cache Rounded(int64_t layer, int64_t head);
 
  private:
   CacheSizes sizes_;
-  int64_t key_size_ = 0;  // Of one layer's head.
+  int64_t key_size_ = 0;  // Numbers of one layer's head.
   int64_t value_size_ = 0;
   AlignedArray<float> keys_;
   AlignedArray<float> values_;
+  AlignedArray<Bf16> rounded_keys_;
+  AlignedArray<Bf16> rounded_values_;
 };
 
 // How a token stands in its stream, where that is not its place alone.
@@ -102,11 +111,13 @@ class Attention {
   // Consecutive wanted rows of one stream.
   struct Chunk {
     int64_t first = 0;
-    int64_t count = 0;
-    int64_t seen = 0;  // Max over its rows.
+    KvCache* cache = nullptr;
+    KeyRange keys = {};              // Of all its rows, ...
+    std::vector<RowKeys> rows = {};  // ... and of each, counted in that range.
   };
   std::vector<Chunk> ChunksOf(std::span<const int64_t> rows) const;
   void RunChunk(const AttentionQueries& asked, const Chunk& chunk, int64_t head) const;
+  void RunRoundedChunk(const AttentionQueries& asked, const Chunk& chunk, int64_t head) const;
 
   int64_t heads_;
   int64_t head_width_;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "nn/kernels/amx.h"
 #include "nn/kernels/lanes.h"
 
 namespace kibitz::nn {
@@ -83,7 +84,8 @@ CacheSizes Transformer::CacheFor(int64_t positions) const {
   return {.layers = static_cast<int64_t>(layers_.size()),
           .heads = sizes_.heads,
           .head_width = sizes_.width / sizes_.heads,
-          .positions = positions};
+          .positions = positions,
+          .bf16 = precision_ == Precision::kInt8 && HasAvx512Bf16()};
 }
 
 size_t Transformer::memory_bytes() const {
@@ -108,7 +110,7 @@ double Transformer::ProductFlops(int64_t rows, int64_t wanted) const {
 
 struct Transformer::Rows {
   const Attention* attention;
-  float* x;                       // (R, D): the residual stream of `active`.
+  PassMemory& memory;             // x: the residual stream of `active`.
   std::vector<int64_t> active;    // Rows of the pass still computed.
   std::span<const int64_t> next;  // Those still needed after this layer.
   const std::stop_token& stop;
@@ -128,18 +130,20 @@ void Transformer::Rotate(float* x, int64_t position) const {
   }
 }
 
-void Transformer::Attend(Team& team, int64_t index, Rows& rows) {
+void Transformer::Attend(Team& team, int64_t index, Rows& rows) const {
   const Layer& layer = layers_[static_cast<size_t>(index)];
   const Attention& attention = *rows.attention;
+  PassMemory& memory = rows.memory;
+  float* x = memory.x.data();
   const int64_t width = sizes_.width;
   const auto count = static_cast<int64_t>(rows.active.size());
-  packed_.Pack(team, count, layer.qkv, [&](int64_t row, float* out) {
-    RmsNorm(rows.x + row * width, layer.attention_norm, out);
+  memory.packed.Pack(team, count, layer.qkv, [&](int64_t row, float* out) {
+    RmsNorm(x + row * width, layer.attention_norm, out);
   });
-  layer.qkv.Run(team, packed_, {.to = qkv_.data(), .row = 3 * width});
+  layer.qkv.Run(team, memory.packed, {.to = memory.qkv.data(), .row = 3 * width});
   if (rows.stop.stop_requested()) return;
   ForRows(team, count, [&](int64_t row) {
-    float* qkv = qkv_.data() + row * 3 * width;
+    float* qkv = memory.qkv.data() + row * 3 * width;
     const int64_t of_pass = rows.active[static_cast<size_t>(row)];
     Rotate(qkv, attention.TurnOf(of_pass));
     Rotate(qkv + width, attention.TurnOf(of_pass));
@@ -151,45 +155,50 @@ void Transformer::Attend(Team& team, int64_t index, Rows& rows) {
     for (size_t i = 0; i < rows.next.size(); ++i) {
       const int64_t from = rows.next[i];
       const auto to = static_cast<int64_t>(i);
-      std::copy_n(qkv_.data() + from * 3 * width, width, qkv_.data() + to * 3 * width);
-      std::copy_n(rows.x + from * width, width, rows.x + to * width);
+      std::copy_n(memory.qkv.data() + from * 3 * width, width, memory.qkv.data() + to * 3 * width);
+      std::copy_n(x + from * width, width, x + to * width);
     }
     rows.active.assign(rows.next.begin(), rows.next.end());
   }
   attention.Run(team, {.layer = index,
                        .rows = rows.active,
-                       .queries = qkv_.data(),
+                       .queries = memory.qkv.data(),
                        .stride = 3 * width,
-                       .out = mixed_.data()});
-  packed_.Pack(team, static_cast<int64_t>(rows.active.size()), layer.output, mixed_.data(), width);
-  layer.output.Run(team, packed_, {.to = rows.x, .row = width, .finish = Finish::kAdd});
+                       .out = memory.mixed.data()});
+  memory.packed.Pack(team, static_cast<int64_t>(rows.active.size()), layer.output,
+                     memory.mixed.data(), width);
+  layer.output.Run(team, memory.packed, {.to = x, .row = width, .finish = Finish::kAdd});
 }
 
-void Transformer::FeedForward(Team& team, const Layer& layer, Rows& rows) {
+void Transformer::FeedForward(Team& team, const Layer& layer, Rows& rows) const {
   const int64_t width = sizes_.width;
+  PassMemory& memory = rows.memory;
+  float* x = memory.x.data();
   const int64_t padded = SwiGluOutputs(sizes_.hidden, precision_) / 2;
   const auto count = static_cast<int64_t>(rows.active.size());
-  packed_.Pack(team, count, layer.gate_up, [&](int64_t row, float* out) {
-    RmsNorm(rows.x + row * width, layer.mlp_norm, out);
+  memory.packed.Pack(team, count, layer.gate_up, [&](int64_t row, float* out) {
+    RmsNorm(x + row * width, layer.mlp_norm, out);
   });
-  layer.gate_up.Run(team, packed_,
-                    {.to = hidden_.data(), .row = padded, .finish = Finish::kSwiGlu});
+  layer.gate_up.Run(team, memory.packed,
+                    {.to = memory.gated.data(), .row = padded, .finish = Finish::kSwiGlu});
   if (rows.stop.stop_requested()) return;
-  packed_.Pack(team, count, layer.down, hidden_.data(), padded);
-  layer.down.Run(team, packed_, {.to = rows.x, .row = width, .finish = Finish::kAdd});
+  memory.packed.Pack(team, count, layer.down, memory.gated.data(), padded);
+  layer.down.Run(team, memory.packed, {.to = x, .row = width, .finish = Finish::kAdd});
 }
 
-bool Transformer::Run(Team& team, const Pass& pass, float* x, float* hidden,
-                      const std::stop_token& stop) {
+bool Transformer::Run(Team& team, const Pass& pass, PassMemory& memory,
+                      const std::stop_token& stop) const {
   const int64_t width = sizes_.width;
   const Attention attention(pass.segments, sizes_.heads, width / sizes_.heads);
   const int64_t count = attention.rows();
   CHECK(!layers_.empty() && !final_norm_.empty() && count > 0);
-  qkv_.Reserve(count * 3 * width);
-  mixed_.Reserve(count * width);
-  hidden_.Reserve(count * SwiGluOutputs(sizes_.hidden, precision_) / 2);
+  CHECK(memory.x.size() >= count * width);
+  memory.hidden.Reserve(static_cast<int64_t>(pass.wanted.size()) * width);
+  memory.qkv.Reserve(count * 3 * width);
+  memory.mixed.Reserve(count * width);
+  memory.gated.Reserve(count * SwiGluOutputs(sizes_.hidden, precision_) / 2);
   Rows rows = {.attention = &attention,
-               .x = x,
+               .memory = memory,
                .active = std::vector<int64_t>(static_cast<size_t>(count)),
                .next = {},
                .stop = stop};
@@ -204,7 +213,7 @@ bool Transformer::Run(Team& team, const Pass& pass, float* x, float* hidden,
   }
   for (size_t i = 0; i < pass.wanted.size(); ++i) {
     const int64_t at = static_cast<int64_t>(i) * width;
-    RmsNorm(x + at, final_norm_, hidden + at);
+    RmsNorm(memory.x.data() + at, final_norm_, memory.hidden.data() + at);
   }
   return !stop.stop_requested();
 }

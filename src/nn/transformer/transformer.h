@@ -5,7 +5,9 @@
 //   Transformer net(sizes, precision);
 //   net.AddLayer(weights);                                   // Layer by layer; packed here.
 //   net.SetFinalNorm(scale);
-//   net.Run(team, {.segments = segments, .wanted = {67}}, x, hidden, stop);
+//   PassMemory memory;
+//   memory.x.Reserve(68 * width);                            // Fill it with the embedded tokens.
+//   net.Run(team, {.segments = segments, .wanted = {67}}, memory, stop);   // To memory.hidden.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +44,17 @@ struct Pass {
   std::vector<int64_t> wanted;  // Rows whose hidden state is wanted, ascending.
 };
 
+// What passes read and write. One for each team that runs passes; only grows.
+struct PassMemory {
+  AlignedArray<float> x;       // (R, D): the embedded tokens; overwritten.
+  AlignedArray<float> hidden;  // (wanted, D): their hidden states, after the final norm.
+  // Between products.
+  PackedRows packed;
+  AlignedArray<float> qkv;
+  AlignedArray<float> mixed;
+  AlignedArray<float> gated;
+};
+
 // x / sqrt(mean(x^2) + epsilon) * scale
 void RmsNorm(const float* x, std::span<const float> scale, float* out, float epsilon = 1e-6F);
 
@@ -52,15 +65,17 @@ class Transformer {
   void SetFinalNorm(std::span<const float> scale);
 
   const TransformerSizes& sizes() const { return sizes_; }
+  // int8 attends in bfloat16 where the processor multiplies it.
   CacheSizes CacheFor(int64_t positions) const;
   size_t memory_bytes() const;
   // Floating-point operations of a pass in the layers' matrix products, for benches.
   double ProductFlops(int64_t rows, int64_t wanted) const;
 
-  // x: (R, D), the embedded tokens; overwritten. hidden: (wanted, D), after the final norm. Stores
-  // keys and values of all rows. Returns false when stopped: then x, hidden and the caches from the
-  // pass's first positions on are undefined. One call at a time.
-  bool Run(Team& team, const Pass& pass, float* x, float* hidden, const std::stop_token& stop = {});
+  // From memory.x to memory.hidden. Stores keys and values of all rows. Returns false when stopped:
+  // then the memory and the caches from the pass's first positions on are undefined. Several
+  // threads may call it, each with its own team and memory.
+  bool Run(Team& team, const Pass& pass, PassMemory& memory,
+           const std::stop_token& stop = {}) const;
 
  private:
   struct Layer {
@@ -73,8 +88,8 @@ class Transformer {
   };
   struct Rows;  // What a pass carries from layer to layer.
   // The two halves of a layer. They check the stop token between products and return early.
-  void Attend(Team& team, int64_t layer, Rows& rows);
-  void FeedForward(Team& team, const Layer& layer, Rows& rows);
+  void Attend(Team& team, int64_t layer, Rows& rows) const;
+  void FeedForward(Team& team, const Layer& layer, Rows& rows) const;
   void Rotate(float* x, int64_t position) const;
 
   TransformerSizes sizes_;
@@ -83,11 +98,6 @@ class Transformer {
   std::vector<float> final_norm_;
   AlignedArray<float> cosine_;  // (positions, E / 2)
   AlignedArray<float> sine_;
-  // Scratch between products; only grows.
-  PackedRows packed_;
-  AlignedArray<float> qkv_;
-  AlignedArray<float> mixed_;
-  AlignedArray<float> hidden_;
 };
 
 }  // namespace kibitz::nn

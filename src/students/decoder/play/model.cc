@@ -34,26 +34,56 @@ Linear ReadLinear(const io::StateDict& weights, const std::string& name, int64_t
 
 }  // namespace
 
-Model::Model(const io::StateDict& weights, const NetConfig& config,
-             const nn::NetworkOptions& options)
-    : config_(config),
-      team_(options.threads),
-      layers_({.width = config.embed_dim,
-               .heads = config.num_heads,
-               .hidden = config.d_ff,
-               .positions = config.max_seq_len + 1},
-              options.precision) {
+struct Model::ValueHead {
+  Linear first;
+  Linear second;
+};
+
+// Only read once it is made, so that several models share it.
+struct Model::Network {
+  Network(const io::StateDict& weights, const NetConfig& given, Precision precision);
+  void LoadLayers(const io::StateDict& weights);
+  void LoadEmbeddings(const io::StateDict& weights);
+
+  NetConfig config;
+  nn::Transformer layers;
+  std::vector<float> embeddings;  // (vocabulary + 2 * buckets, D)
+  std::vector<float> places;      // (kPlaceRows, D) with board_places.
+  std::vector<float> before;      // (kBeforeRows, D) with board_before.
+  std::vector<float> wl_centers;
+  std::vector<float> d_centers;
+  Linear board_head;
+  Linear policy_head;
+  Linear thinking_policy_head;
+  // With square_policy: the heads' weights, (M, D).
+  std::vector<float> policy_weight;
+  std::vector<float> thinking_policy_weight;
+  std::vector<float> line_vote;   // With line_votes: (D), then the bias.
+  std::vector<float> value_vote;  // With value_votes: (2).
+  ValueHead wl_head;
+  // With square_values: (hidden size, D) each.
+  std::vector<float> wl_from;
+  std::vector<float> wl_to;
+  ValueHead d_head;
+};
+
+Model::Network::Network(const io::StateDict& weights, const NetConfig& given, Precision precision)
+    : config(given),
+      layers({.width = given.embed_dim,
+              .heads = given.num_heads,
+              .hidden = given.d_ff,
+              .positions = given.max_seq_len + 1},
+             precision) {
   const int64_t width = config.embed_dim;
   LoadLayers(weights);
   LoadEmbeddings(weights);
-  board_head_ = ReadLinear(weights, "board_head", config.board_vocab_size, width);
-  policy_head_ = ReadLinear(weights, "policy_head", config.move_vocab_size, width);
-  thinking_policy_head_ =
-      ReadLinear(weights, "thinking_policy_head", config.move_vocab_size, width);
+  board_head = ReadLinear(weights, "board_head", config.board_vocab_size, width);
+  policy_head = ReadLinear(weights, "policy_head", config.move_vocab_size, width);
+  thinking_policy_head = ReadLinear(weights, "thinking_policy_head", config.move_vocab_size, width);
   if (config.square_policy) {
     const auto shape = {static_cast<int64_t>(config.move_vocab_size), width};
-    policy_weight_ = weights.Floats("policy_head.weight", shape);
-    thinking_policy_weight_ = weights.Floats("thinking_policy_head.weight", shape);
+    policy_weight = weights.Floats("policy_head.weight", shape);
+    thinking_policy_weight = weights.Floats("thinking_policy_head.weight", shape);
   }
   const auto value_head = [&](const std::string& name) -> ValueHead {
     return {
@@ -61,23 +91,23 @@ Model::Model(const io::StateDict& weights, const NetConfig& config,
         .second = ReadLinear(weights, name + ".mlp.2", config.n_buckets, config.value_hidden_size)};
   };
   if (config.line_votes) {
-    line_vote_ = weights.Floats("line_vote.weight", {1, width});
-    line_vote_.push_back(weights.Floats("line_vote.bias", {1}).front());
+    line_vote = weights.Floats("line_vote.weight", {1, width});
+    line_vote.push_back(weights.Floats("line_vote.bias", {1}).front());
   }
-  if (config.value_votes) value_vote_ = weights.Floats("value_vote.weight", {1, 2});
-  wl_head_ = value_head("wl_head");
+  if (config.value_votes) value_vote = weights.Floats("value_vote.weight", {1, 2});
+  wl_head = value_head("wl_head");
   if (config.square_values) {
     const auto shape = {static_cast<int64_t>(config.value_hidden_size), width};
-    wl_from_ = weights.Floats("wl_head.from.weight", shape);
-    wl_to_ = weights.Floats("wl_head.to.weight", shape);
+    wl_from = weights.Floats("wl_head.from.weight", shape);
+    wl_to = weights.Floats("wl_head.to.weight", shape);
   }
-  d_head_ = value_head("d_head");
+  d_head = value_head("d_head");
 }
 
-void Model::LoadLayers(const io::StateDict& weights) {
-  const int64_t width = config_.embed_dim;
-  const int64_t hidden = config_.d_ff;
-  for (int i = 0; i < config_.num_layers; ++i) {
+void Model::Network::LoadLayers(const io::StateDict& weights) {
+  const int64_t width = config.embed_dim;
+  const int64_t hidden = config.d_ff;
+  for (int i = 0; i < config.num_layers; ++i) {
     const std::string layer = fmt::format("layers.{}.", i);
     const auto q = weights.Floats(layer + "attn.q_proj.weight", {width, width});
     const auto k = weights.Floats(layer + "attn.k_proj.weight", {width, width});
@@ -88,40 +118,42 @@ void Model::LoadLayers(const io::StateDict& weights) {
     const auto w3 = weights.Floats(layer + "mlp.w3.weight", {hidden, width});
     const auto attention_norm = weights.Floats(layer + "sa_norm.scale", {width});
     const auto mlp_norm = weights.Floats(layer + "mlp_norm.scale", {width});
-    layers_.AddLayer({.q = q,
-                      .k = k,
-                      .v = v,
-                      .output = output,
-                      .w1 = w1,
-                      .w2 = w2,
-                      .w3 = w3,
-                      .attention_norm = attention_norm,
-                      .mlp_norm = mlp_norm});
+    layers.AddLayer({.q = q,
+                     .k = k,
+                     .v = v,
+                     .output = output,
+                     .w1 = w1,
+                     .w2 = w2,
+                     .w3 = w3,
+                     .attention_norm = attention_norm,
+                     .mlp_norm = mlp_norm});
   }
-  layers_.SetFinalNorm(weights.Floats("norm.scale", {width}));
+  layers.SetFinalNorm(weights.Floats("norm.scale", {width}));
 }
 
 // Values are always centres of buckets, so their Fourier features become rows of the table too.
-void Model::LoadEmbeddings(const io::StateDict& weights) {
-  const int64_t width = config_.embed_dim;
-  const int64_t buckets = config_.n_buckets;
-  const int64_t count = config_.num_fourier_freq;
-  embeddings_ = weights.Floats("tok_embedding.weight", {config_.vocab_size, width});
-  if (config_.board_places) {
-    places_ = weights.Floats("place_embedding.weight", {kPlaceRows, width});
+void Model::Network::LoadEmbeddings(const io::StateDict& weights) {
+  const int64_t width = config.embed_dim;
+  const int64_t buckets = config.n_buckets;
+  const int64_t count = config.num_fourier_freq;
+  embeddings = weights.Floats("tok_embedding.weight", {config.vocab_size, width});
+  if (config.board_places) {
+    places = weights.Floats("place_embedding.weight", {kPlaceRows, width});
   }
-  if (config_.board_before) {
-    before_ = weights.Floats("before_embedding.weight", {kBeforeRows, width});
+  if (config.board_before) {
+    before = weights.Floats("before_embedding.weight", {kBeforeRows, width});
   }
-  wl_centers_ = weights.Floats("wl_bucket_centers", {buckets});
-  d_centers_ = weights.Floats("d_bucket_centers", {buckets});
+  wl_centers = weights.Floats("wl_bucket_centers", {buckets});
+  d_centers = weights.Floats("d_bucket_centers", {buckets});
   const auto frequencies = weights.Floats("fourier_encoder.frequencies", {1, count});
   const Linear projection = ReadLinear(weights, "fourier_encoder.proj", width, 2 * count);
-  const size_t first = embeddings_.size();
-  embeddings_.resize(first + static_cast<size_t>(2 * buckets * width));
-  packed_.Pack(team_, 2 * buckets, projection, [&](int64_t row, float* out) {
-    const float x =
-        row < buckets ? WlOf(static_cast<int>(row)) : DOf(static_cast<int>(row - buckets));
+  const size_t first = embeddings.size();
+  embeddings.resize(first + static_cast<size_t>(2 * buckets * width));
+  nn::Team team(1);
+  nn::PackedRows packed;
+  packed.Pack(team, 2 * buckets, projection, [&](int64_t row, float* out) {
+    const float x = row < buckets ? wl_centers[static_cast<size_t>(row)]
+                                  : d_centers[static_cast<size_t>(row - buckets)];
     for (int64_t i = 0; i < count; ++i) {
       const float angle =
           x * frequencies[static_cast<size_t>(i)] * static_cast<float>(2 * std::numbers::pi);
@@ -129,16 +161,32 @@ void Model::LoadEmbeddings(const io::StateDict& weights) {
       out[count + i] = std::sin(angle);
     }
   });
-  projection.Run(team_, packed_, {.to = embeddings_.data() + first, .row = width});
+  projection.Run(team, packed, {.to = embeddings.data() + first, .row = width});
 }
 
+Model::Model(const io::StateDict& weights, const NetConfig& config,
+             const nn::NetworkOptions& options)
+    : network_(std::make_shared<const Network>(weights, config, options.precision)),
+      team_(options.threads) {}
+
+Model::Model(const Model& other, int threads) : network_(other.network_), team_(threads) {}
+Model::~Model() = default;
+
+const NetConfig& Model::config() const { return network_->config; }
+const nn::Transformer& Model::layers() const { return network_->layers; }
+float Model::WlOf(int bucket) const { return network_->wl_centers[static_cast<size_t>(bucket)]; }
+float Model::DOf(int bucket) const { return network_->d_centers[static_cast<size_t>(bucket)]; }
+
 size_t Model::memory_bytes() const {
-  size_t bytes = layers_.memory_bytes();
-  bytes += (embeddings_.size() + places_.size() + before_.size() + policy_weight_.size() +
-            thinking_policy_weight_.size() + wl_from_.size() + wl_to_.size()) *
+  size_t bytes = network_->layers.memory_bytes();
+  bytes += (network_->embeddings.size() + network_->places.size() + network_->before.size() +
+            network_->policy_weight.size() + network_->thinking_policy_weight.size() +
+            network_->wl_from.size() + network_->wl_to.size()) *
            sizeof(float);
-  for (const Linear* head : {&board_head_, &policy_head_, &thinking_policy_head_, &wl_head_.first,
-                             &wl_head_.second, &d_head_.first, &d_head_.second}) {
+  for (const Linear* head :
+       {&network_->board_head, &network_->policy_head, &network_->thinking_policy_head,
+        &network_->wl_head.first, &network_->wl_head.second, &network_->d_head.first,
+        &network_->d_head.second}) {
     bytes += head->memory_bytes();
   }
   return bytes;
@@ -150,7 +198,7 @@ CachePtr Model::TakeCache(int positions) {
     return cache->sizes().positions >= positions && cache->sizes().positions <= 4 * positions;
   });
   if (fits == free_caches_.end()) {
-    return {new nn::KvCache(layers_.CacheFor(positions)), {.model = this}};
+    return {new nn::KvCache(network_->layers.CacheFor(positions)), {.model = this}};
   }
   nn::KvCache* cache = fits->release();
   free_caches_.erase(fits);
@@ -165,7 +213,7 @@ void ReturnCache::operator()(nn::KvCache* cache) const {
 }
 
 const float* Model::Read(std::span<const Reading> readings, const std::stop_token& stop) {
-  const int64_t width = config_.embed_dim;
+  const int64_t width = network_->config.embed_dim;
   nn::Pass pass;
   int64_t rows = 0;
   for (const Reading& reading : readings) {
@@ -177,25 +225,24 @@ const float* Model::Read(std::span<const Reading> readings, const std::stop_toke
                              .views = reading.views});
     rows += static_cast<int64_t>(reading.inputs.size());
   }
-  x_.Reserve(rows * width);
-  hidden_.Reserve(static_cast<int64_t>(pass.wanted.size()) * width);
-  float* x = x_.data();
+  memory_.x.Reserve(rows * width);
+  float* x = memory_.x.data();
   for (const Reading& reading : readings) {
     for (Input input : reading.inputs) {
-      std::copy_n(embeddings_.data() + input.row() * width, width, x);
+      std::copy_n(network_->embeddings.data() + input.row() * width, width, x);
       const auto add = [&](std::span<const float> table, int row) {
         if (table.empty() || row < 0) return;
         const float* from = table.data() + row * width;
         for (int64_t i = 0; i < width; ++i) x[i] += from[i];
       };
-      add(places_, input.places().place);
-      add(places_, input.places().mark);
-      add(before_, input.places().before);
-      add(before_, input.places().other);
+      add(network_->places, input.places().place);
+      add(network_->places, input.places().mark);
+      add(network_->before, input.places().before);
+      add(network_->before, input.places().other);
       x += width;
     }
   }
-  return layers_.Run(team_, pass, x_.data(), hidden_.data(), stop) ? hidden_.data() : nullptr;
+  return network_->layers.Run(team_, pass, memory_, stop) ? memory_.hidden.data() : nullptr;
 }
 
 void Model::Apply(const Linear& head, const float* hidden, int64_t rows, std::vector<float>& out) {
@@ -259,23 +306,25 @@ static std::vector<float> SquareLogits(std::span<const float> weight, const floa
 }
 
 std::vector<float> Model::PolicySquares(const float* hidden) const {
-  return SquareLogits(policy_weight_, hidden, config_.embed_dim);
+  return SquareLogits(network_->policy_weight, hidden, network_->config.embed_dim);
 }
 std::vector<float> Model::ThinkingSquares(const float* hidden) const {
-  return SquareLogits(thinking_policy_weight_, hidden, config_.embed_dim);
+  return SquareLogits(network_->thinking_policy_weight, hidden, network_->config.embed_dim);
 }
 
 float Model::LineVote(const float* hidden, float first_wl, float last_wl) const {
-  if (line_vote_.empty()) return 0;
-  const float vote = nn::Dot(line_vote_.data(), hidden, config_.embed_dim) + line_vote_.back();
-  if (value_vote_.empty()) return vote;
-  return vote + kValueVoteScale * (value_vote_[0] * first_wl + value_vote_[1] * last_wl);
+  if (network_->line_vote.empty()) return 0;
+  const float vote = nn::Dot(network_->line_vote.data(), hidden, network_->config.embed_dim) +
+                     network_->line_vote.back();
+  if (network_->value_vote.empty()) return vote;
+  return vote +
+         kValueVoteScale * (network_->value_vote[0] * first_wl + network_->value_vote[1] * last_wl);
 }
 
 void Model::BoardPolicy(const float* hidden, int64_t boards, std::vector<float>& logits) {
-  if (!config_.square_policy) return PolicyLogits(hidden, boards, logits);
-  const int64_t width = config_.embed_dim;
-  const auto rows = static_cast<int64_t>(BoardWanted(config_).size());
+  if (!network_->config.square_policy) return PolicyLogits(hidden, boards, logits);
+  const int64_t width = network_->config.embed_dim;
+  const auto rows = static_cast<int64_t>(BoardWanted(network_->config).size());
   std::vector<float> last;
   for (int64_t i = 0; i < boards; ++i) {
     const float* at = hidden + ((i + 1) * rows - 1) * width;
@@ -289,42 +338,42 @@ void Model::BoardPolicy(const float* hidden, int64_t boards, std::vector<float>&
 }
 
 void Model::PolicyLogits(const float* hidden, int64_t rows, std::vector<float>& logits) {
-  Apply(policy_head_, hidden, rows, logits);
+  Apply(network_->policy_head, hidden, rows, logits);
 }
 void Model::ThinkingLogits(const float* hidden, int64_t rows, std::vector<float>& logits) {
-  Apply(thinking_policy_head_, hidden, rows, logits);
+  Apply(network_->thinking_policy_head, hidden, rows, logits);
 }
 void Model::BoardLogits(const float* hidden, int64_t rows, std::vector<float>& logits) {
-  Apply(board_head_, hidden, rows, logits);
+  Apply(network_->board_head, hidden, rows, logits);
 }
 
 std::vector<float> Model::SquareStates(const float* hidden) const {
-  if (!config_.square_values) return {};
-  return {hidden, hidden + 64 * config_.embed_dim};
+  if (!network_->config.square_values) return {};
+  return {hidden, hidden + 64 * network_->config.embed_dim};
 }
 
 std::vector<int> Model::WlBuckets(const float* hidden, std::span<const PlayedMove> moves) {
   std::vector<float> middle;
-  Apply(wl_head_.first, hidden, static_cast<int64_t>(moves.size()), middle);
+  Apply(network_->wl_head.first, hidden, static_cast<int64_t>(moves.size()), middle);
   float* to = middle.data();
-  const int64_t width = config_.embed_dim;
+  const int64_t width = network_->config.embed_dim;
   for (const PlayedMove& move : moves) {
-    if (!config_.square_values) break;
+    if (!network_->config.square_values) break;
     CHECK(move.squares.size() == static_cast<size_t>(64 * width));
     const MoveSquares squares = SquaresOf(move.token);
     const float* left = move.squares.data() + squares.from.index() * width;
     const float* reached = move.squares.data() + squares.to.index() * width;
-    for (int64_t i = 0; i < config_.value_hidden_size; ++i) {
-      *to++ += nn::Dot(wl_from_.data() + i * width, left, width) +
-               nn::Dot(wl_to_.data() + i * width, reached, width);
+    for (int64_t i = 0; i < network_->config.value_hidden_size; ++i) {
+      *to++ += nn::Dot(network_->wl_from.data() + i * width, left, width) +
+               nn::Dot(network_->wl_to.data() + i * width, reached, width);
     }
   }
-  return Buckets(wl_head_, wl_centers_, middle);
+  return Buckets(network_->wl_head, network_->wl_centers, middle);
 }
 std::vector<int> Model::DBuckets(const float* hidden, int64_t rows) {
   std::vector<float> middle;
-  Apply(d_head_.first, hidden, rows, middle);
-  return Buckets(d_head_, d_centers_, middle);
+  Apply(network_->d_head.first, hidden, rows, middle);
+  return Buckets(network_->d_head, network_->d_centers, middle);
 }
 
 // The bucket whose centre is nearest to the mean of the distribution.
@@ -346,17 +395,18 @@ static int MeanBucket(std::span<const float> logits, std::span<const float> cent
 std::vector<int> Model::Buckets(const ValueHead& head, std::span<const float> centers,
                                 std::vector<float>& middle) {
   std::vector<float> logits;
-  const auto rows = static_cast<int64_t>(middle.size()) / config_.value_hidden_size;
+  const auto rows = static_cast<int64_t>(middle.size()) / network_->config.value_hidden_size;
   for (float& x : middle) x = Mish(x);
   Apply(head.second, middle.data(), rows, logits);
   std::vector<int> buckets;
   for (int64_t row = 0; row < rows; ++row) {
-    const auto first = logits.begin() + row * config_.n_buckets;
-    if (config_.mean_values) {
-      buckets.push_back(MeanBucket({first, first + config_.n_buckets}, centers));
+    const auto first = logits.begin() + row * network_->config.n_buckets;
+    if (network_->config.mean_values) {
+      buckets.push_back(MeanBucket({first, first + network_->config.n_buckets}, centers));
       continue;
     }
-    buckets.push_back(static_cast<int>(std::max_element(first, first + config_.n_buckets) - first));
+    buckets.push_back(
+        static_cast<int>(std::max_element(first, first + network_->config.n_buckets) - first));
   }
   return buckets;
 }

@@ -89,14 +89,17 @@ class Model {
  public:
   // Throws Error when a weight is missing or of another shape.
   Model(const io::StateDict& weights, const NetConfig& config, const nn::NetworkOptions& options);
+  // The same network with threads and memory of its own, to run beside the other.
+  Model(const Model& other, int threads);
+  ~Model();
 
-  const NetConfig& config() const { return config_; }
+  const NetConfig& config() const;
   nn::Team& team() { return team_; }
   size_t memory_bytes() const;
   // Room for at least so many positions, with any content. Caches are used again: fresh memory for
   // each thought would cost as much time as its first pass.
   CachePtr TakeCache(int positions);
-  const nn::Transformer& layers() const { return layers_; }
+  const nn::Transformer& layers() const;
 
   // The hidden states of all wanted rows, in order; valid until the next call. nullptr when
   // stopped.
@@ -124,47 +127,22 @@ class Model {
   // A copy of what PlayedMove reads, from what BoardWanted names of a board; empty without
   // square_values.
   std::vector<float> SquareStates(const float* hidden) const;
-  float WlOf(int bucket) const { return wl_centers_[static_cast<size_t>(bucket)]; }
-  float DOf(int bucket) const { return d_centers_[static_cast<size_t>(bucket)]; }
+  float WlOf(int bucket) const;
+  float DOf(int bucket) const;
 
  private:
   friend ReturnCache;
-  struct ValueHead {
-    nn::Linear first;
-    nn::Linear second;
-  };
-  void LoadLayers(const io::StateDict& weights);
-  void LoadEmbeddings(const io::StateDict& weights);
+  struct Network;  // The weights.
   void Apply(const nn::Linear& head, const float* hidden, int64_t rows, std::vector<float>& out);
+  struct ValueHead;
   // middle: of the first layer, (rows, hidden size).
   std::vector<int> Buckets(const ValueHead& head, std::span<const float> centers,
                            std::vector<float>& middle);
 
-  NetConfig config_;
+  std::shared_ptr<const Network> network_;
   nn::Team team_;
-  nn::Transformer layers_;
-  std::vector<float> embeddings_;  // (vocabulary + 2 * buckets, D)
-  std::vector<float> places_;      // (kPlaceRows, D) with board_places.
-  std::vector<float> before_;      // (kBeforeRows, D) with board_before.
-  std::vector<float> wl_centers_;
-  std::vector<float> d_centers_;
-  nn::Linear board_head_;
-  nn::Linear policy_head_;
-  nn::Linear thinking_policy_head_;
-  // With square_policy: the heads' weights, (M, D).
-  std::vector<float> policy_weight_;
-  std::vector<float> thinking_policy_weight_;
-  std::vector<float> line_vote_;   // With line_votes: (D), then the bias.
-  std::vector<float> value_vote_;  // With value_votes: (2).
-  ValueHead wl_head_;
-  // With square_values: (hidden size, D) each.
-  std::vector<float> wl_from_;
-  std::vector<float> wl_to_;
-  ValueHead d_head_;
-  // Of the last Read.
-  nn::AlignedArray<float> x_;
-  nn::AlignedArray<float> hidden_;
-  nn::PackedRows packed_;
+  nn::PassMemory memory_;  // Of the last Read.
+  nn::PackedRows packed_;  // Of the heads.
 
   std::mutex cache_mutex_;
   std::vector<std::unique_ptr<nn::KvCache>> free_caches_;  // Guarded by it.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "base/check.h"
@@ -20,6 +23,8 @@ namespace {
 // Positions and thoughts that share passes: more would need memory and give no more speed.
 constexpr size_t kPositionsAtOnce = 16;
 constexpr size_t kThoughtsAtOnce = 8;
+// Weights up to this size stay in cache from pass to pass.
+constexpr size_t kCachedBytes = size_t{32} << 20;
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -223,39 +228,127 @@ bool ReadTogether(Model& model, std::span<ActiveThought> active, const std::stop
 
 }  // namespace
 
+namespace {
+
+// The tasks and results of ThinkEach, for workers on several threads. Calls next and finished one
+// at a time.
+class ThinkQueue {
+ public:
+  ThinkQueue(const Player::NextTask& next, const Player::Finished& finished, size_t workers)
+      : next_(next), finished_(finished), under_way_(workers) {}
+
+  // Nothing when there are no more, or when another worker has fewer thoughts under way.
+  std::optional<ActiveThought> Take(Model& model, size_t worker) {
+    const std::lock_guard lock(mutex_);
+    if (!open_ || under_way_[worker] > *std::ranges::min_element(under_way_)) return std::nullopt;
+    const std::optional<ThinkTask> task = next_();
+    open_ = task.has_value();
+    if (!open_) return std::nullopt;
+    ++under_way_[worker];
+    static const ThoughtListener silent;
+    return ActiveThought{
+        .number = begun_++,
+        .start = std::chrono::steady_clock::now(),
+        .process = std::make_unique<ThoughtProcess>(model, task->root, task->options, silent)};
+  }
+
+  void Finish(const ActiveThought& last, size_t worker) {
+    Thought thought = last.process->Finish();
+    thought.stats.first_seconds = last.first_seconds;
+    thought.stats.seconds = SecondsSince(last.start);
+    const std::lock_guard lock(mutex_);
+    --under_way_[worker];
+    finished_(last.number, std::move(thought));
+  }
+
+  // No more tasks; with an error, Rethrow throws it.
+  void Close(std::exception_ptr error = nullptr) {
+    const std::lock_guard lock(mutex_);
+    open_ = false;
+    if (!error_) error_ = std::move(error);
+  }
+  void Rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  const Player::NextTask& next_;
+  const Player::Finished& finished_;
+  std::mutex mutex_;
+  // Guarded by it.
+  std::vector<size_t> under_way_;  // By worker.
+  size_t begun_ = 0;
+  bool open_ = true;
+  std::exception_ptr error_;
+};
+
+struct ThinkWorker {
+  Model& model;
+  ThinkQueue& queue;
+  size_t number = 0;
+  size_t most = 0;  // Thoughts that share its passes.
+  const std::stop_token& stop;
+
+  void Run() const {
+    std::vector<ActiveThought> active;
+    while (true) {
+      while (active.size() < most) {
+        std::optional<ActiveThought> begun = queue.Take(model, number);
+        if (!begun) break;
+        active.push_back(std::move(*begun));
+      }
+      if (active.empty()) return;
+      if (!ReadTogether(model, active, stop)) {
+        for (const ActiveThought& thought : active) thought.process->Cancel();
+        queue.Close();
+      }
+      // Not std::ranges::stable_partition, whose result clang 14 cannot compile (fuzz targets).
+      const auto ended = std::stable_partition(
+          active.begin(), active.end(),
+          [](const ActiveThought& thought) { return !thought.process->done(); });
+      for (const ActiveThought& last : std::span(ended, active.end())) queue.Finish(last, number);
+      active.erase(ended, active.end());
+    }
+  }
+  // Errors go to the queue.
+  void RunOnThread() const {
+    try {
+      Run();
+    } catch (...) {
+      queue.Close(std::current_exception());
+    }
+  }
+};
+
+}  // namespace
+
+// One for each thread where weights stay in cache; else the threads share each pass, so that they
+// read the weights once.
+std::span<const std::unique_ptr<Model>> Player::Thinkers() {
+  const int threads = model_->layers().memory_bytes() > kCachedBytes ? 1 : model_->team().size();
+  if (threads == 1) return {&model_, 1};
+  while (std::ssize(thinkers_) < threads) thinkers_.push_back(std::make_unique<Model>(*model_, 1));
+  return thinkers_;
+}
+
 void Player::ThinkEach(const NextTask& next, const Finished& finished,
                        const std::stop_token& stop) {
-  const ThoughtListener silent;
-  std::vector<ActiveThought> active;
-  size_t begun = 0;
-  bool more = true;
-  while (true) {
-    while (more && active.size() < kThoughtsAtOnce) {
-      const std::optional<ThinkTask> task = next();
-      more = task.has_value();
-      if (!more) break;
-      active.push_back({.number = begun++,
-                        .start = std::chrono::steady_clock::now(),
-                        .process = std::make_unique<ThoughtProcess>(*model_, task->root,
-                                                                    task->options, silent)});
-    }
-    if (active.empty()) return;
-    if (!ReadTogether(*model_, active, stop)) {
-      for (const ActiveThought& thought : active) thought.process->Cancel();
-      more = false;
-    }
-    // Not std::ranges::stable_partition, whose result clang 14 cannot compile (fuzz targets).
-    const auto ended = std::stable_partition(
-        active.begin(), active.end(),
-        [](const ActiveThought& thought) { return !thought.process->done(); });
-    for (const ActiveThought& last : std::span(ended, active.end())) {
-      Thought thought = last.process->Finish();
-      thought.stats.first_seconds = last.first_seconds;
-      thought.stats.seconds = SecondsSince(last.start);
-      finished(last.number, std::move(thought));
-    }
-    active.erase(ended, active.end());
+  const auto models = Thinkers();
+  const size_t most = std::max<size_t>(1, kThoughtsAtOnce / models.size());
+  ThinkQueue queue(next, finished, models.size());
+  std::vector<ThinkWorker> workers;
+  for (size_t i = 0; i < models.size(); ++i) {
+    workers.push_back(
+        {.model = *models[i], .queue = queue, .number = i, .most = most, .stop = stop});
   }
+  {
+    std::vector<std::jthread> threads;
+    for (const ThinkWorker& worker : std::span(workers).subspan(1)) {
+      threads.emplace_back([&worker] { worker.RunOnThread(); });
+    }
+    workers.front().RunOnThread();
+  }
+  queue.Rethrow();
 }
 
 std::vector<Thought> Player::ThinkAll(std::span<const chess::Board> roots,

@@ -56,10 +56,11 @@ class Player {
 
   Thought Think(const chess::Board& root, const ThinkOptions& options = {},
                 const ThoughtListener& listener = {});
-  // Many thoughts that share passes: more tokens per second, the same answers. Takes tasks from
-  // `next` until there are none, a few ahead of those that are finished, and hands over each
-  // thought with the number of its task, in the order in which they end. A stop ends those under
-  // way as cancelled. The tasks' own stop tokens are not looked at.
+  // Many thoughts that share passes, or in small networks threads: more tokens per second, the same
+  // answers. Takes tasks from `next` until there are none, a few ahead of those that are finished,
+  // and hands over each thought with the number of its task, in the order in which they end. Both
+  // are called from any thread, one call at a time. A stop ends those under way as cancelled. The
+  // tasks' own stop tokens are not looked at.
   using NextTask = std::function<std::optional<ThinkTask>()>;
   using Finished = std::function<void(size_t number, Thought thought)>;
   void ThinkEach(const NextTask& next, const Finished& finished, const std::stop_token& stop = {});
@@ -69,7 +70,10 @@ class Player {
                                 const ThinkOptions& options = {});
 
  private:
+  std::span<const std::unique_ptr<Model>> Thinkers();
+
   std::unique_ptr<Model> model_;
+  std::vector<std::unique_ptr<Model>> thinkers_;  // The same network once for each thread.
 };
 
 // A game as the network reads it: boards, moves and their values. Each further move costs only its

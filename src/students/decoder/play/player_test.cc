@@ -55,9 +55,9 @@ std::vector<Board> Positions(size_t count, uint64_t seed) {
   return boards;
 }
 
-std::unique_ptr<Player> Tiny(nn::Precision precision = nn::Precision::kF32) {
+std::unique_ptr<Player> Tiny(nn::Precision precision = nn::Precision::kF32, int threads = 2) {
   return Player::Load(
-      {.path = testing::GoldenPath("decoder/tiny.pt"), .precision = precision, .threads = 2});
+      {.path = testing::GoldenPath("decoder/tiny.pt"), .precision = precision, .threads = threads});
 }
 
 void ExpectSame(const Thought& a, const Thought& b) {
@@ -247,9 +247,30 @@ TEST(PlayerTest, ManyAtOnceAnswerAsAlone) {
       EXPECT_EQ(one.chosen->logit, many[i].chosen->logit);
       EXPECT_EQ(one.value, many[i].value);
     }
+    // In one thread's passes, and in those of three threads.
+    for (const int threads : {1, 3}) {
+      const auto others = Tiny(precision, threads)
+                              ->ThinkAll({boards.data(), 11}, {.final_temperature = 1, .seed = 9});
+      for (size_t i = 0; i < thoughts.size(); ++i) ExpectSame(thoughts[i], others[i]);
+    }
     for (size_t i = 0; i < thoughts.size(); ++i) {
       ExpectSame(thoughts[i], player->Think(boards[i], {.final_temperature = 1, .seed = 9 + i}));
     }
+  }
+}
+
+TEST(PlayerTest, AnErrorOfTasksEndsAllThreads) {
+  const auto player = Tiny(nn::Precision::kF32, 3);
+  const std::vector<Board> boards = Positions(10, 5);
+  for (int round = 0; round < 2; ++round) {  // The player can go on afterwards.
+    size_t taken = 0;
+    const auto next = [&]() -> std::optional<ThinkTask> {
+      if (taken == 5) throw Error("line 6 is broken");
+      return ThinkTask{.root = boards[taken++]};
+    };
+    size_t finished = 0;
+    EXPECT_THROW(player->ThinkEach(next, [&](size_t, const Thought&) { ++finished; }), Error);
+    EXPECT_LE(finished, taken);
   }
 }
 
