@@ -68,32 +68,36 @@ bool RowBefore(const PackedRow& a, const PackedRow& b) {
   return ComesBefore(a.analysis, b.analysis);
 }
 
-// The legal moves of a position.
+// Which moves of a position are legal. Its analyses name few of them, so that only the moves of
+// pieces asked for are generated.
 class LegalWords {
  public:
   // False when the position is impossible: the side not to move is in check.
   bool Set(const PackedPosition& position) {
-    const chess::Board board = BoardOf(position);
-    const chess::Color mover = board.side_to_move();
-    if ((board.AttackersOf(board.KingOf(~mover), board.occupied()) & board.pieces(mover)) != 0) {
-      return false;
-    }
-    targets_.fill(0);
-    promotions_.fill(0);
-    for (chess::Move move : LegalMoves(board)) {
-      auto& targets = move.is_promotion() ? promotions_ : targets_;
-      targets[static_cast<size_t>(move.from().index())] |= move.to().bit();
-    }
-    return true;
+    board_ = BoardOf(position);
+    known_ = 0;
+    const chess::Color mover = board_.side_to_move();
+    const chess::Square king = board_.KingOf(~mover);
+    return (board_.AttackersOf(king, board_.occupied()) & board_.pieces(mover)) == 0;
   }
-  bool Has(const MoveWord& word) const {
-    const auto& targets = word.promotion != 0 ? promotions_ : targets_;
-    return (targets[word.from] >> word.to & 1) != 0;
+  bool Has(const MoveWord& word) {
+    const chess::Square from(word.from);
+    if ((known_ & from.bit()) == 0) {
+      targets_[word.from] = LegalTargets(board_, from);
+      known_ |= from.bit();
+    }
+    return (targets_[word.from] >> word.to & 1) != 0 && Promotes(word) == (word.promotion != 0);
   }
 
  private:
-  std::array<chess::Bitboard, 64> targets_{};     // By from; of moves that do not promote ...
-  std::array<chess::Bitboard, 64> promotions_{};  // ... and that do: then to any piece.
+  bool Promotes(const MoveWord& word) const {
+    constexpr chess::Bitboard kLastRanks = chess::RankOf(0) | chess::RankOf(7);
+    return (kLastRanks >> word.to & 1) != 0 && (board_.pawns() >> word.from & 1) != 0;
+  }
+
+  chess::Board board_;
+  chess::Bitboard known_ = 0;                  // Where targets_ is filled.
+  std::array<chess::Bitboard, 64> targets_{};  // By from.
 };
 
 class Grouper {
