@@ -152,7 +152,8 @@ const std::vector<LibraryRule>& LibraryRules() {
       {{"oneapi/", "dnnl", "immintrin", "nmmintrin", "smmintrin", "emmintrin", "x86intrin"},
        "nn/",
        // PEXT and CRC.
-       {"games/chess/attacks.h", "oracles/twenty48/ntuple_index.h", "io/bytes/crc32c.cc"}},
+       {"games/chess/attacks.h", "oracles/twenty48/ntuple_index.h", "io/bytes/crc32c.cc",
+        "students/policy/data/fen_pieces.cc"}},
       {{"yaml-cpp/", "toml++/"}, "base/", {}},
   };
   return rules;

@@ -1,6 +1,8 @@
 #include "games/chess/board.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "base/check.h"
 #include "games/chess/attacks.h"
@@ -33,6 +35,20 @@ uint64_t CastlingNumber(Bitboard rooks) {
   return number;
 }
 
+// Bit `bit` of the piece codes of all squares. A product gathers the lowest bits of eight bytes in
+// the highest byte.
+Bitboard PlaneOf(const std::array<Piece, 64>& squares, int bit) {
+  static_assert(sizeof(Piece) == 1 && std::endian::native == std::endian::little);
+  Bitboard plane = 0;
+  for (size_t rank = 0; rank < 8; ++rank) {
+    uint64_t codes = 0;
+    std::memcpy(&codes, &squares[8 * rank], sizeof(codes));
+    const uint64_t lowest = codes >> bit & 0x0101010101010101;
+    plane |= lowest * 0x0102040810204080 >> 56 << (8 * rank);
+  }
+  return plane;
+}
+
 // One more, if so; stays at the highest value.
 uint16_t Increased(uint16_t counter, bool so) {
   return static_cast<uint16_t>(counter + (so && counter != 65535 ? 1 : 0));
@@ -51,7 +67,9 @@ Board::Board(const BoardParts& parts)
     : halfmove_clock_(static_cast<uint16_t>(parts.halfmove_clock)),
       fullmove_number_(static_cast<uint16_t>(parts.fullmove_number)),
       side_to_move_(parts.side_to_move) {
-  for (int i = 0; i < 64; ++i) Place(parts.squares[static_cast<size_t>(i)].code(), Square(i));
+  for (size_t plane = 0; plane < planes_.size(); ++plane) {
+    planes_[plane] = PlaneOf(parts.squares, static_cast<int>(plane));
+  }
   CHECK(PopCount(pieces(Color::kWhite, PieceType::kKing)) == 1 &&
         PopCount(pieces(Color::kBlack, PieceType::kKing)) == 1);
   castling_rooks_ = parts.castling_rooks;

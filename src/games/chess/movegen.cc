@@ -43,6 +43,26 @@ class ListSink {
   Move* next_;  // Stays in a register while moves are added.
 };
 
+// The targets alone.
+class TargetSink {
+ public:
+  void From(Square, Bitboard targets) { targets_ |= targets; }
+  template <int delta>
+  void Pawns(Bitboard targets, Move::Kind) {
+    targets_ |= targets;
+  }
+  template <int delta>
+  void Promotions(Bitboard targets) {
+    targets_ |= targets;
+  }
+  void One(Move move) { targets_ |= move.to().bit(); }
+
+  Bitboard targets() const { return targets_; }
+
+ private:
+  Bitboard targets_ = 0;
+};
+
 class CountSink {
  public:
   void From(Square, Bitboard targets) { count_ += PopCount(targets); }
@@ -62,7 +82,7 @@ class CountSink {
   int count_ = 0;
 };
 
-// One position's generation, in named steps. `to_mask` limits the targets of all moves.
+// One position's generation, in named steps. `which` limits the pieces that move.
 template <Color us>
 class Generator {
  public:
@@ -85,20 +105,21 @@ class Generator {
     if (targets_ == ~mine_) CastlingMoves(sink);
   }
 
+  // `type` is a type of piece.
   template <typename Sink>
-  void OfType(PieceType type, Sink& sink) {
-    if (type == PieceType::kKing) KingMoves(sink);
+  void OfType(PieceType type, Sink& sink, Bitboard which = ~Bitboard{0}) {
+    if (type == PieceType::kKing && (which & king_.bit()) != 0) KingMoves(sink);
     if (double_check_) return;
     switch (type) {
       case PieceType::kPawn:
-        return PawnMoves(sink);
+        return PawnMoves(sink, which);
       case PieceType::kKnight:
-        return KnightMoves(sink);
+        return KnightMoves(sink, which);
       case PieceType::kKing:
-        if (targets_ == ~mine_) CastlingMoves(sink);
+        if (targets_ == ~mine_ && (which & king_.bit()) != 0) CastlingMoves(sink);
         return;
       default:
-        return SliderMoves(sink, board_.pieces(type));
+        return SliderMoves(sink, which & board_.pieces(type));
     }
   }
 
@@ -155,8 +176,9 @@ class Generator {
   }
 
   template <typename Sink>
-  void KnightMoves(Sink& sink) const {
-    for (Bitboard b = board_.knights() & mine_ & ~(diagonal_pins_ | straight_pins_); b != 0;) {
+  void KnightMoves(Sink& sink, Bitboard which = ~Bitboard{0}) const {
+    const Bitboard knights = board_.knights() & mine_ & which;
+    for (Bitboard b = knights & ~(diagonal_pins_ | straight_pins_); b != 0;) {
       const Square from = TakeFirst(b);
       sink.From(from, KnightAttacks(from) & targets_);
     }
@@ -201,8 +223,8 @@ class Generator {
   }
 
   template <typename Sink>
-  void PawnMoves(Sink& sink) const {
-    const Bitboard pawns = board_.pawns() & mine_;
+  void PawnMoves(Sink& sink, Bitboard which = ~Bitboard{0}) const {
+    const Bitboard pawns = board_.pawns() & mine_ & which;
     const Bitboard empty = ~occupied_;
 
     const Bitboard pushers = pawns & ~diagonal_pins_;
@@ -221,7 +243,7 @@ class Generator {
     PawnTargets<kForward - 1>(sink, (West(free) | (West(pinned) & diagonal_pins_)) & prey);
 
     if (const auto passed = board_.en_passant()) [[unlikely]] {
-      for (Bitboard b = board_.EnPassantCapturers(*passed); b != 0;) {
+      for (Bitboard b = board_.EnPassantCapturers(*passed) & which; b != 0;) {
         sink.One(Move(TakeFirst(b), *passed, Move::Kind::kEnPassant));
       }
     }
@@ -306,6 +328,14 @@ bool HasLegalMove(const Board& board) { return CountLegalMoves(board) > 0; }
 bool IsLegal(const Board& board, Move move) {
   const MoveList moves = LegalMovesTo(board, board.PieceAt(move.from()).type(), move.to());
   return std::find(moves.begin(), moves.end(), move) != moves.end();
+}
+
+Bitboard LegalTargets(const Board& board, Square from) {
+  const PieceType type = board.PieceAt(from).type();
+  if (type == PieceType::kNone) return 0;
+  TargetSink sink;
+  WithSide(board, [&](auto generator) { generator.OfType(type, sink, from.bit()); });
+  return sink.targets();
 }
 
 MoveList LegalMovesTo(const Board& board, PieceType type, Square to) {

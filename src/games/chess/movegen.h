@@ -18,6 +18,10 @@ bool HasLegalMove(const Board& board);
 // Whether this very move, kind included, is legal here.
 bool IsLegal(const Board& board, Move move);
 
+// Where the piece on `from` may go (castling: the rook's square); empty where none of the side to
+// move stands there. For asking about few moves of a position.
+Bitboard LegalTargets(const Board& board, Square from);
+
 // Legal moves of one piece type that end on `to` (for castling: on the rook). For reading SAN.
 MoveList LegalMovesTo(const Board& board, PieceType type, Square to);
 

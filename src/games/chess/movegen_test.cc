@@ -190,6 +190,15 @@ std::set<std::string> FastMoves(const Board& board) {
   return moves;
 }
 
+void CompareTargets(const Board& board, const MoveList& moves) {
+  std::array<Bitboard, 64> targets{};
+  for (Move move : moves) targets[static_cast<size_t>(move.from().index())] |= move.to().bit();
+  for (int from = 0; from < 64; ++from) {
+    ASSERT_EQ(LegalTargets(board, Square(from)), targets[static_cast<size_t>(from)])
+        << ToFen(board) << " from " << Square(from).Name();
+  }
+}
+
 // Plays random games and compares in every position; starts over at the end of a game.
 void CompareFrom(const std::vector<Board>& starts, int plies, uint64_t seed) {
   Rng rng({.seed = seed});
@@ -200,6 +209,7 @@ void CompareFrom(const std::vector<Board>& starts, int plies, uint64_t seed) {
     ASSERT_EQ(CountLegalMoves(board), static_cast<int>(moves.size()));
     ASSERT_EQ(HasLegalMove(board), !moves.empty());
     for (Move move : moves) ASSERT_TRUE(IsLegal(board, move));
+    CompareTargets(board, moves);
     if (moves.empty() || board.halfmove_clock() > 100) {
       board = starts[rng.Below(starts.size())];
     } else {

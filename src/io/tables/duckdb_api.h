@@ -29,11 +29,13 @@ using duckdb_logical_type = struct DuckDbLogicalTypeHandle*;
 using duckdb_table_function = struct DuckDbTableFunctionHandle*;
 using duckdb_bind_info = struct DuckDbBindHandle*;
 using duckdb_init_info = struct DuckDbInitHandle*;
+using duckdb_scalar_function = struct DuckDbScalarFunctionHandle*;
 using duckdb_function_info = struct DuckDbFunctionHandle*;
 using duckdb_delete_callback_t = void (*)(void*);
 using duckdb_table_function_bind_t = void (*)(duckdb_bind_info);
 using duckdb_table_function_init_t = void (*)(duckdb_init_info);
 using duckdb_table_function_t = void (*)(duckdb_function_info, duckdb_data_chunk);
+using duckdb_scalar_function_t = void (*)(duckdb_function_info, duckdb_data_chunk, duckdb_vector);
 
 enum duckdb_state { DuckDBSuccess = 0, DuckDBError = 1 };
 enum duckdb_type {
@@ -41,6 +43,7 @@ enum duckdb_type {
   DUCKDB_TYPE_BIGINT = 5,
   DUCKDB_TYPE_DOUBLE = 11,
   DUCKDB_TYPE_VARCHAR = 17,
+  DUCKDB_TYPE_ANY = 34,
 };
 
 // Passed by value; all but the last field are leftovers.
@@ -108,7 +111,18 @@ static_assert(sizeof(DuckDbText) == 16);
   X(void, bind_add_result_column, (duckdb_bind_info, const char*, duckdb_logical_type))            \
   X(void, init_set_max_threads, (duckdb_init_info, idx_t))                                         \
   X(void*, function_get_extra_info, (duckdb_function_info))                                        \
-  X(void, function_set_error, (duckdb_function_info, const char*))
+  X(void, function_set_error, (duckdb_function_info, const char*))                                 \
+  X(duckdb_scalar_function, create_scalar_function, ())                                            \
+  X(void, destroy_scalar_function, (duckdb_scalar_function*))                                      \
+  X(void, scalar_function_set_name, (duckdb_scalar_function, const char*))                         \
+  X(void, scalar_function_add_parameter, (duckdb_scalar_function, duckdb_logical_type))            \
+  X(void, scalar_function_set_varargs, (duckdb_scalar_function, duckdb_logical_type))              \
+  X(void, scalar_function_set_return_type, (duckdb_scalar_function, duckdb_logical_type))          \
+  X(void, scalar_function_set_special_handling, (duckdb_scalar_function))                          \
+  X(void, scalar_function_set_volatile, (duckdb_scalar_function))                                  \
+  X(void, scalar_function_set_function, (duckdb_scalar_function, duckdb_scalar_function_t))        \
+  X(void, scalar_function_set_error, (duckdb_function_info, const char*))                          \
+  X(duckdb_state, register_scalar_function, (duckdb_connection, duckdb_scalar_function))
 
 struct DuckDbApi {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): parts of a declaration.

@@ -21,7 +21,7 @@ namespace {
                 #name " is declared otherwise by duckdb.h");
 KIBITZ_DUCKDB_FUNCTIONS(KIBITZ_COMPARE)
 static_assert(DUCKDB_TYPE_BOOLEAN == 1 && DUCKDB_TYPE_BIGINT == 5 && DUCKDB_TYPE_DOUBLE == 11 &&
-              DUCKDB_TYPE_VARCHAR == 17);
+              DUCKDB_TYPE_VARCHAR == 17 && DUCKDB_TYPE_ANY == 34);
 static_assert(DuckDBSuccess == 0 && DuckDBError == 1);
 static_assert(sizeof(duckdb_result) == 48 && offsetof(duckdb_result, internal_data) == 40);
 #endif

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -36,6 +37,53 @@ void SetOption(duckdb_config config, const char* name, const std::string& value)
     throw Error("DuckDB {} does not know the setting {}; run 'make setup' for the right version",
                 DuckDb().library_version(), name);
   }
+}
+
+// Whom the SQL function kibitz_use calls; its first argument is the address.
+struct ChunkUser {
+  const std::function<void(duckdb_data_chunk)>& use;
+  std::mutex mutex = {};
+  std::exception_ptr failure = {};  // Guarded by mutex.
+};
+
+// An exception must not pass through DuckDB.
+void CallUser(duckdb_function_info info, duckdb_data_chunk chunk, duckdb_vector result) {
+  const DuckDbApi& duckdb = DuckDb();
+  const idx_t rows = duckdb.data_chunk_get_size(chunk);
+  if (rows == 0) return;
+  std::memset(duckdb.vector_get_data(result), 0, rows);
+  const auto* addresses =
+      static_cast<const int64_t*>(duckdb.vector_get_data(duckdb.data_chunk_get_vector(chunk, 0)));
+  auto& user = *reinterpret_cast<ChunkUser*>(addresses[0]);
+  try {
+    user.use(chunk);
+  } catch (...) {
+    const std::lock_guard lock(user.mutex);
+    user.failure = std::current_exception();
+    duckdb.scalar_function_set_error(info, "stopped");
+  }
+}
+
+// kibitz_use(BIGINT, ...) -> BOOLEAN. Volatile: it is called for every row; special handling: for
+// nulls too.
+void RegisterUse(duckdb_connection connection) {
+  const DuckDbApi& duckdb = DuckDb();
+  duckdb_scalar_function function = duckdb.create_scalar_function();
+  const auto with_type = [&](duckdb_type kind, auto set) {
+    duckdb_logical_type type = duckdb.create_logical_type(kind);
+    set(function, type);
+    duckdb.destroy_logical_type(&type);
+  };
+  duckdb.scalar_function_set_name(function, "kibitz_use");
+  with_type(DUCKDB_TYPE_BIGINT, duckdb.scalar_function_add_parameter);
+  with_type(DUCKDB_TYPE_ANY, duckdb.scalar_function_set_varargs);
+  with_type(DUCKDB_TYPE_BOOLEAN, duckdb.scalar_function_set_return_type);
+  duckdb.scalar_function_set_special_handling(function);
+  duckdb.scalar_function_set_volatile(function);
+  duckdb.scalar_function_set_function(function, CallUser);
+  const bool good = duckdb.register_scalar_function(connection, function) == DuckDBSuccess;
+  duckdb.destroy_scalar_function(&function);
+  if (!good) throw Error("DuckDB does not take a function; run 'make setup' for the right version");
 }
 
 }  // namespace
@@ -145,6 +193,23 @@ void DuckQuery::Release() {
   running_ = false;
   if (pending_ != nullptr) duckdb.destroy_pending(&pending_);
   if (statement_ != nullptr) duckdb.destroy_prepare(&statement_);
+}
+
+void UseChunks(const std::shared_ptr<DuckDatabase>& database, const std::string& columns,
+               const std::string& from, const std::string& place,
+               const std::function<void(duckdb_data_chunk)>& use) {
+  std::call_once(database->with_use(), [&] { RegisterUse(DuckConnection(database).handle()); });
+  ChunkUser user{use};
+  const std::string sql = fmt::format("SELECT bool_or(kibitz_use({}::BIGINT, {})) FROM {}",
+                                      reinterpret_cast<int64_t>(&user), columns, from);
+  try {
+    DuckQuery query(database, sql, place);
+    while (query.Next()) {
+    }
+  } catch (...) {
+    if (!user.failure) throw;
+  }
+  if (user.failure) std::rethrow_exception(user.failure);
 }
 
 std::vector<std::vector<std::string>> TextRows(const std::shared_ptr<DuckDatabase>& database,

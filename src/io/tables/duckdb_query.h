@@ -6,7 +6,9 @@
 //   while (query.Next()) ... query.chunk() ...
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -36,10 +38,12 @@ class DuckDatabase {
 
   duckdb_database handle() const { return handle_; }
   uint64_t stream_bytes() const { return stream_bytes_; }
+  std::once_flag& with_use() { return with_use_; }
 
  private:
   duckdb_database handle_ = nullptr;
   uint64_t stream_bytes_;
+  std::once_flag with_use_;  // Whether it has the function that UseChunks needs.
 };
 
 class DuckConnection {
@@ -85,6 +89,14 @@ class DuckQuery {
   bool running_ = false;
   duckdb_data_chunk chunk_ = nullptr;
 };
+
+// Runs a query over `columns`, a list in SQL, `from` a table, and gives each chunk to `use` on the
+// thread that made it. DuckQuery instead copies all texts before it gives them away. The chunk's
+// first column is not the caller's: theirs follow. With one thread in the database that is the
+// caller's, and chunks come in order. Throws Error, and what `use` throws.
+void UseChunks(const std::shared_ptr<DuckDatabase>& database, const std::string& columns,
+               const std::string& from, const std::string& place,
+               const std::function<void(duckdb_data_chunk)>& use);
 
 // All rows of a small result whose columns are all VARCHAR; null becomes "".
 std::vector<std::vector<std::string>> TextRows(const std::shared_ptr<DuckDatabase>& database,

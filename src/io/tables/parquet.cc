@@ -183,11 +183,32 @@ void CopyColumn(duckdb_vector vector, size_t rows, Column& column) {
   }
 }
 
+// From column `first` of DuckDB's chunk on.
+void FillChunk(duckdb_data_chunk from, size_t first, Chunk& chunk) {
+  chunk.rows = DuckDb().data_chunk_get_size(from);
+  for (size_t i = 0; i < chunk.columns.size(); ++i) {
+    CopyColumn(DuckDb().data_chunk_get_vector(from, first + i), chunk.rows, chunk.columns[i]);
+  }
+}
+
+Chunk EmptyChunk(const std::vector<ColumnSpec>& columns) {
+  CHECK(!columns.empty());
+  Chunk chunk;
+  for (const ColumnSpec& column : columns) chunk.columns.emplace_back().type = column.type;
+  return chunk;
+}
+
 // A file, or one row group of it.
 struct Piece {
   size_t file = 0;
   std::optional<size_t> group;
 };
+
+// The library reports an error while streaming as an early end: count.
+void CheckCount(const std::string& path, uint64_t given, uint64_t expected) {
+  if (given == expected) return;
+  throw Error("{}: gave {} rows, its footer counts {}; {}", path, given, expected, kRemedy);
+}
 
 }  // namespace
 
@@ -251,27 +272,54 @@ class ParquetReader::Impl {
 
   std::unique_ptr<DuckQuery> Start(const Piece& piece, const std::vector<ColumnSpec>& columns) {
     const ParquetInfo& info = Info(piece.file);
-    std::string place = info.path;
-    std::string from = fmt::format("read_parquet({})", SqlPath(info.path));
-    if (piece.group) {
-      const RowGroup& group = info.row_groups[*piece.group];
-      place = fmt::format("{}, row group {}", info.path, *piece.group);
-      // DuckDB skips the other row groups by the bounds of this column.
-      from = fmt::format(
-          "read_parquet({}, file_row_number = true) "
-          "WHERE file_row_number >= {} AND file_row_number < {}",
-          SqlPath(info.path), group.first_row, group.first_row + group.rows);
-    }
-    const std::string sql = fmt::format("SELECT {} FROM {}", SelectList(info, columns), from);
-    return std::make_unique<DuckQuery>(database_, sql, std::move(place));
+    const Source source = SourceOf(piece);
+    const std::string sql =
+        fmt::format("SELECT {} FROM {}", SelectList(info, columns), source.from);
+    return std::make_unique<DuckQuery>(database_, sql, source.place);
   }
 
+  void ForEachChunk(const Piece& piece, const std::vector<ColumnSpec>& columns, Chunk& chunk,
+                    const std::function<void(const Chunk&)>& use) {
+    const ParquetInfo& info = Info(piece.file);
+    const Source source = SourceOf(piece);
+    uint64_t given = 0;
+    UseChunks(database_, SelectList(info, columns), source.from, source.place,
+              [&](duckdb_data_chunk decoded) {
+                FillChunk(decoded, 1, chunk);
+                given += chunk.rows;
+                use(chunk);
+              });
+    CheckCount(info.path, given, RowsOf(piece));
+  }
+
+  std::vector<Piece> PiecesOf(const std::vector<RowGroupId>& order) {
+    std::vector<Piece> pieces;
+    for (const RowGroupId& id : order) {
+      CHECK(id.file < files_.size() && id.group < Info(id.file).row_groups.size());
+      pieces.push_back({id.file, id.group});
+    }
+    return pieces;
+  }
   uint64_t RowsOf(const Piece& piece) {
     const ParquetInfo& info = Info(piece.file);
     return piece.group ? info.row_groups[*piece.group].rows : info.rows;
   }
 
  private:
+  struct Source {
+    std::string place;  // For messages.
+    std::string from;   // In SQL.
+  };
+  Source SourceOf(const Piece& piece) {
+    const ParquetInfo& info = Info(piece.file);
+    if (!piece.group) return {info.path, fmt::format("read_parquet({})", SqlPath(info.path))};
+    const RowGroup& group = info.row_groups[*piece.group];
+    // DuckDB skips the other row groups by the bounds of this column.
+    return {fmt::format("{}, row group {}", info.path, *piece.group),
+            fmt::format("read_parquet({}, file_row_number = true) "
+                        "WHERE file_row_number >= {} AND file_row_number < {}",
+                        SqlPath(info.path), group.first_row, group.first_row + group.rows)};
+  }
   // Made with the first file whose frame is good. Needs mutex_.
   std::shared_ptr<DuckDatabase> Database();
   ParquetInfo ReadInfo(const std::string& path);
@@ -353,11 +401,8 @@ class ParquetScan::Impl {
       : reader_(std::move(reader)),
         columns_(std::move(columns)),
         pieces_(std::move(pieces)),
-        ahead_(ahead) {
-    CHECK(!columns_.empty());
-    for (const ColumnSpec& column : columns_) {
-      chunk_.columns.emplace_back().type = column.type;
-    }
+        ahead_(ahead),
+        chunk_(EmptyChunk(columns_)) {
     StartAhead();
   }
 
@@ -365,7 +410,7 @@ class ParquetScan::Impl {
     while (!running_.empty()) {
       DuckQuery& query = *running_.front();
       if (query.Next()) {
-        Fill(query.chunk());
+        FillChunk(query.chunk(), 0, chunk_);
         given_ += chunk_.rows;
         if (chunk_.rows > 0) return &chunk_;
         continue;
@@ -377,13 +422,6 @@ class ParquetScan::Impl {
   }
 
  private:
-  void Fill(duckdb_data_chunk chunk) {
-    chunk_.rows = DuckDb().data_chunk_get_size(chunk);
-    for (size_t i = 0; i < chunk_.columns.size(); ++i) {
-      CopyColumn(DuckDb().data_chunk_get_vector(chunk, i), chunk_.rows, chunk_.columns[i]);
-    }
-  }
-
   void StartAhead() {
     while (started_ < pieces_.size() && running_.size() < ahead_) {
       running_.push_back(reader_->Start(pieces_[started_], columns_));
@@ -391,14 +429,9 @@ class ParquetScan::Impl {
     }
   }
 
-  // The library reports an error while streaming as an early end: count.
   void FinishPiece() {
     const Piece& piece = pieces_[finished_];
-    const uint64_t expected = reader_->RowsOf(piece);
-    if (given_ != expected) {
-      throw Error("{}: gave {} rows, its footer counts {}; {}", reader_->files()[piece.file],
-                  given_, expected, kRemedy);
-    }
+    CheckCount(reader_->files()[piece.file], given_, reader_->RowsOf(piece));
     given_ = 0;
     ++finished_;
     running_.pop_front();
@@ -457,14 +490,19 @@ ParquetScan ParquetReader::Scan(std::vector<ColumnSpec> columns) const {
 
 ParquetScan ParquetReader::ScanRowGroups(std::vector<ColumnSpec> columns,
                                          const std::vector<RowGroupId>& order) const {
-  std::vector<Piece> pieces;
-  for (const RowGroupId& id : order) {
-    CHECK(id.file < files().size() && id.group < Info(id.file).row_groups.size());
-    pieces.push_back({id.file, id.group});
-  }
   const auto ahead = static_cast<size_t>(impl_->threads()) + 1;
-  return ParquetScan(
-      std::make_unique<ParquetScan::Impl>(impl_, std::move(columns), std::move(pieces), ahead));
+  return ParquetScan(std::make_unique<ParquetScan::Impl>(impl_, std::move(columns),
+                                                         impl_->PiecesOf(order), ahead));
+}
+
+void ParquetReader::ForEachChunk(const std::vector<ColumnSpec>& columns,
+                                 const std::vector<RowGroupId>& order,
+                                 const std::function<void(const Chunk&)>& use) const {
+  CHECK(impl_->threads() == 1);
+  Chunk chunk = EmptyChunk(columns);
+  for (const Piece& piece : impl_->PiecesOf(order)) {
+    impl_->ForEachChunk(piece, columns, chunk, use);
+  }
 }
 
 }  // namespace kibitz::io

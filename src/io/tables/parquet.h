@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -133,6 +134,10 @@ class ParquetReader {
   // The rows of these row groups, one group after the other; later ones are read ahead.
   ParquetScan ScanRowGroups(std::vector<ColumnSpec> columns,
                             const std::vector<RowGroupId>& order) const;
+  // The same rows, each chunk given to `use` as soon as it is decoded, which saves a copy of its
+  // texts. For a reader of one thread: the caller's decodes.
+  void ForEachChunk(const std::vector<ColumnSpec>& columns, const std::vector<RowGroupId>& order,
+                    const std::function<void(const Chunk&)>& use) const;
 
  private:
   friend class ParquetScan;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <optional>
 
 #include "base/error.h"
@@ -22,21 +23,34 @@ void Put(const std::string& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// Reads everything; the message of the Error, or nothing.
-std::optional<std::string> ReadAll(const std::string& path) {
+// The message of the Error, or nothing.
+std::optional<std::string> Read(
+    const std::string& path,
+    const std::function<void(const ParquetReader&, const std::vector<ColumnSpec>&)>& use) {
   try {
     const ParquetReader reader({path}, {.threads = 1, .memory_bytes = uint64_t{256} << 20});
     std::vector<ColumnSpec> columns;
     for (const FileColumn& column : reader.Info(0).columns) {
       columns.push_back({column.name, column.type});
     }
-    ParquetScan scan = reader.Scan(columns);
-    while (scan.Next() != nullptr) {
-    }
+    use(reader, columns);
   } catch (const Error& error) {
     return error.message();
   }
   return std::nullopt;
+}
+
+// Reads everything, by row groups and as a whole; the message of the second Error, or nothing.
+std::optional<std::string> ReadAll(const std::string& path) {
+  const auto by_groups = Read(path, [](const ParquetReader& reader, const auto& columns) {
+    reader.ForEachChunk(columns, reader.RowGroups(), [](const Chunk&) {});
+  });
+  EXPECT_NE(by_groups.value_or(path).find(path), std::string::npos) << *by_groups;
+  return Read(path, [](const ParquetReader& reader, const auto& columns) {
+    ParquetScan scan = reader.Scan(columns);
+    while (scan.Next() != nullptr) {
+    }
+  });
 }
 
 std::string MakeFile(const TempFolder& folder) {
@@ -185,6 +199,9 @@ TEST(ParquetDamage, AFileReplacedUnderAReaderIsNoticed) {
     message = error.message();
   }
   EXPECT_EQ(message, path + ": gave 1 rows, its footer counts 5000; fetch or write the file again");
+  EXPECT_THROW(
+      reader.ForEachChunk({{"t", ColumnType::kText}}, reader.RowGroups(), [](const Chunk&) {}),
+      Error);
 }
 
 TEST(ParquetDamage, AGoodFileIsRead) {

@@ -41,14 +41,16 @@ std::string Cell(const Column& column, size_t row) {
   return "";
 }
 
+void AddRows(const Chunk& chunk, std::vector<std::string>& rows) {
+  for (size_t row = 0; row < chunk.rows; ++row) {
+    std::string& line = rows.emplace_back();
+    for (const Column& column : chunk.columns) line += Cell(column, row) + "|";
+  }
+}
+
 std::vector<std::string> Rows(ParquetScan scan) {
   std::vector<std::string> rows;
-  while (const Chunk* chunk = scan.Next()) {
-    for (size_t row = 0; row < chunk->rows; ++row) {
-      std::string& line = rows.emplace_back();
-      for (const Column& column : chunk->columns) line += Cell(column, row) + "|";
-    }
-  }
+  while (const Chunk* chunk = scan.Next()) AddRows(*chunk, rows);
   return rows;
 }
 
@@ -158,6 +160,55 @@ TEST(Parquet, RowGroupsCanBeReadInAnyOrder) {
   EXPECT_TRUE(Numbers(reader.ScanRowGroups(kNumber, {})).empty());
 }
 
+// The rows of these groups as they are decoded.
+std::vector<std::string> DecodedRows(const ParquetReader& reader,
+                                     const std::vector<ColumnSpec>& columns,
+                                     const std::vector<RowGroupId>& order) {
+  std::vector<std::string> rows;
+  reader.ForEachChunk(columns, order, [&](const Chunk& chunk) { AddRows(chunk, rows); });
+  return rows;
+}
+
+TEST(Parquet, RowsGivenAsDecodedEqualThoseOfAScan) {
+  const TempFolder folder;
+  WriteNumbers(folder.File("a.parquet"), 0, 10'000, 2048);
+  WriteNumbers(folder.File("b.parquet"), 10'000, 3'000, 2048);
+  const ParquetReader reader({folder.path()}, {.threads = 1, .scans = 3});
+  const std::vector<ColumnSpec> columns = {{"name", ColumnType::kText},
+                                           {"number", ColumnType::kInt64},
+                                           {"number", ColumnType::kDouble},
+                                           {"number", ColumnType::kText}};
+  std::vector<RowGroupId> order = reader.RowGroups();
+  std::reverse(order.begin(), order.end());
+  const auto expected = Rows(reader.ScanRowGroups(columns, order));
+  ASSERT_EQ(expected.size(), 13'000U);
+  std::vector<std::vector<std::string>> results(3);
+  std::vector<std::thread> threads;
+  threads.reserve(results.size());
+  for (auto& result : results) {
+    threads.emplace_back([&] { result = DecodedRows(reader, columns, order); });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const auto& result : results) EXPECT_EQ(result, expected);
+}
+
+TEST(Parquet, WhatTheUserOfRowsThrowsComesThrough) {
+  const TempFolder folder;
+  const std::string path = folder.File("n.parquet");
+  WriteNumbers(path, 0, 10'000, 122880);
+  const ParquetReader reader({path}, {.threads = 1});
+  int chunks = 0;
+  const auto read = [&] {
+    reader.ForEachChunk(kNumber, reader.RowGroups(), [&](const Chunk&) {
+      if (++chunks == 2) throw Error("enough");
+    });
+  };
+  EXPECT_EQ(MessageOf(read), "enough");
+  EXPECT_EQ(chunks, 2);
+  read();  // And the reader goes on.
+  EXPECT_EQ(chunks, 7);
+}
+
 TEST(Parquet, ScansRunSideBySide) {
   const TempFolder folder;
   const std::string path = folder.File("n.parquet");
@@ -237,12 +288,11 @@ TEST(Parquet, WholeNumbersOfAnyWidthReadAsAsked) {
 TEST(Parquet, ReadsTheGoldenRows) {
   const std::string folder = GoldenPath("policy/rows");
   SKIP_WITHOUT(folder);
-  const ParquetReader reader({folder});
-  size_t rows = 0;
-  ParquetScan scan = reader.Scan(kEvalColumns);
-  while (const Chunk* chunk = scan.Next()) rows += chunk->rows;
-  EXPECT_EQ(rows, reader.CountRows());
-  EXPECT_GT(rows, 0U);
+  const ParquetReader reader({folder}, {.threads = 1});
+  const std::vector<std::string> rows = Rows(reader.Scan(kEvalColumns));
+  EXPECT_EQ(rows.size(), reader.CountRows());
+  EXPECT_GT(rows.size(), 0U);
+  EXPECT_EQ(DecodedRows(reader, kEvalColumns, reader.RowGroups()), rows);
 }
 
 TEST(Parquet, MissingColumnNamesTheNearest) {

@@ -18,14 +18,19 @@ AppendFile::AppendFile(std::string path, const FileState& from, uint64_t head_by
   if (descriptor_ < 0) throw Error::System("cannot write " + path_);
   struct stat info = {};
   const bool known = fstat(descriptor_, &info) == 0;
-  const bool shorter =
-      static_cast<uint64_t>(info.st_size) < from.bytes + (from.bytes > 0 ? head_bytes : 0);
-  if (!known || shorter ||
-      ftruncate(descriptor_, static_cast<off_t>(head_bytes + from.bytes)) != 0) {
+  const auto size = static_cast<uint64_t>(info.st_size);
+  const uint64_t wanted = head_bytes + from.bytes;
+  const bool shorter = size < from.bytes + (from.bytes > 0 ? head_bytes : 0);
+  // Not where the size is right: ext4 writes a file that was truncated to nothing to disk when it
+  // is closed, and partitions are removed soon.
+  const auto truncated = [&] {
+    return size == wanted || ftruncate(descriptor_, static_cast<off_t>(wanted)) == 0;
+  };
+  if (!known || shorter || !truncated()) {
     close(descriptor_);
     if (!shorter) throw Error::System("cannot truncate " + path_);
     throw Error("{}: has {} bytes, its journal says {}; remove the folder and run again", path_,
-                info.st_size, head_bytes + from.bytes);
+                size, wanted);
   }
 }
 

@@ -19,39 +19,46 @@ namespace {
 
 constexpr size_t kAhead = 24;  // Rows that are prefetched.
 
-// What is sorted; rows are read afterwards, in the order of their keys.
-struct Key {
-  uint64_t hash;
-  uint32_t row;
-};
+// Room for some more, so that partitions of about the same size do not take it anew. The old
+// contents are not kept.
+template <typename T>
+void Resize(std::vector<T>& items, size_t size) {
+  if (size > items.capacity()) {
+    items = {};
+    items.reserve(size + size / 8);
+  }
+  items.resize(size);
+}
 
-// By hash: first into buckets by the highest bits in which hashes differ, then each bucket, which
-// fits into the first-level cache.
-std::vector<Key> SortedKeys(const std::vector<PackedRow>& rows) {
+// Fills `sorted`, by hash: first into buckets by the highest bits in which hashes differ, then each
+// bucket, which fits into the first-level cache.
+void SortKeys(GroupingSpace& space) {
+  const std::vector<PackedRow>& rows = space.rows;
+  std::vector<RowKey>& keys = space.keys;
+  std::vector<RowKey>& sorted = space.sorted;
   CHECK(rows.size() <= std::numeric_limits<uint32_t>::max());
   constexpr int kBucketBits = 11;
   constexpr size_t kBuckets = size_t{1} << kBucketBits;
-  std::vector<Key> keys(rows.size());
+  Resize(keys, rows.size());
+  Resize(sorted, rows.size());
   uint64_t differing = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     keys[i] = {HashOf(rows[i].position), static_cast<uint32_t>(i)};
     differing |= keys[i].hash ^ keys[0].hash;
   }
   const int shift = std::max(0, static_cast<int>(std::bit_width(differing)) - kBucketBits);
-  const auto bucket = [shift](const Key& key) { return key.hash >> shift & (kBuckets - 1); };
+  const auto bucket = [shift](const RowKey& key) { return key.hash >> shift & (kBuckets - 1); };
   std::array<size_t, kBuckets + 1> ends{};  // First counts, then where each bucket ends.
-  for (const Key& key : keys) ++ends[bucket(key) + 1];
+  for (const RowKey& key : keys) ++ends[bucket(key) + 1];
   for (size_t i = 0; i < kBuckets; ++i) ends[i + 1] += ends[i];
-  std::vector<Key> sorted(keys.size());
-  for (const Key& key : keys) sorted[ends[bucket(key)]++] = key;
+  for (const RowKey& key : keys) sorted[ends[bucket(key)]++] = key;
   size_t begin = 0;
   for (size_t i = 0; i < kBuckets; ++i) {
     std::sort(sorted.begin() + static_cast<std::ptrdiff_t>(begin),
               sorted.begin() + static_cast<std::ptrdiff_t>(ends[i]),
-              [](const Key& a, const Key& b) { return a.hash < b.hash; });
+              [](const RowKey& a, const RowKey& b) { return a.hash < b.hash; });
     begin = ends[i];
   }
-  return sorted;
 }
 
 // Rows are read in random order.
@@ -68,32 +75,36 @@ bool RowBefore(const PackedRow& a, const PackedRow& b) {
   return ComesBefore(a.analysis, b.analysis);
 }
 
-// The legal moves of a position.
+// Which moves of a position are legal. Its analyses name few of them, so that only the moves of
+// pieces asked for are generated.
 class LegalWords {
  public:
   // False when the position is impossible: the side not to move is in check.
   bool Set(const PackedPosition& position) {
-    const chess::Board board = BoardOf(position);
-    const chess::Color mover = board.side_to_move();
-    if ((board.AttackersOf(board.KingOf(~mover), board.occupied()) & board.pieces(mover)) != 0) {
-      return false;
-    }
-    targets_.fill(0);
-    promotions_.fill(0);
-    for (chess::Move move : LegalMoves(board)) {
-      auto& targets = move.is_promotion() ? promotions_ : targets_;
-      targets[static_cast<size_t>(move.from().index())] |= move.to().bit();
-    }
-    return true;
+    board_ = BoardOf(position);
+    known_ = 0;
+    const chess::Color mover = board_.side_to_move();
+    const chess::Square king = board_.KingOf(~mover);
+    return (board_.AttackersOf(king, board_.occupied()) & board_.pieces(mover)) == 0;
   }
-  bool Has(const MoveWord& word) const {
-    const auto& targets = word.promotion != 0 ? promotions_ : targets_;
-    return (targets[word.from] >> word.to & 1) != 0;
+  bool Has(const MoveWord& word) {
+    const chess::Square from(word.from);
+    if ((known_ & from.bit()) == 0) {
+      targets_[word.from] = LegalTargets(board_, from);
+      known_ |= from.bit();
+    }
+    return (targets_[word.from] >> word.to & 1) != 0 && Promotes(word) == (word.promotion != 0);
   }
 
  private:
-  std::array<chess::Bitboard, 64> targets_{};     // By from; of moves that do not promote ...
-  std::array<chess::Bitboard, 64> promotions_{};  // ... and that do: then to any piece.
+  bool Promotes(const MoveWord& word) const {
+    constexpr chess::Bitboard kLastRanks = chess::RankOf(0) | chess::RankOf(7);
+    return (kLastRanks >> word.to & 1) != 0 && (board_.pawns() >> word.from & 1) != 0;
+  }
+
+  chess::Board board_;
+  chess::Bitboard known_ = 0;                  // Where targets_ is filled.
+  std::array<chess::Bitboard, 64> targets_{};  // By from.
 };
 
 class Grouper {
@@ -154,10 +165,11 @@ void ReadInto(const std::string& path, const FileState& expected, char* to) {
   }
 }
 
-}  // namespace
-
-GroupedPartition GroupRows(std::vector<PackedRow> rows, const SplitShares& shares) {
-  const std::vector<Key> keys = SortedKeys(rows);
+// Of the rows in `space`.
+GroupedPartition Group(GroupingSpace& space, const SplitShares& shares) {
+  SortKeys(space);
+  const std::vector<PackedRow>& rows = space.rows;
+  const std::vector<RowKey>& keys = space.sorted;
   Grouper grouper(shares, rows.size());
   std::vector<PackedRow> run;
   for (size_t begin = 0; begin < keys.size();) {
@@ -179,18 +191,26 @@ GroupedPartition GroupRows(std::vector<PackedRow> rows, const SplitShares& share
   return grouper.Take();
 }
 
+}  // namespace
+
+GroupedPartition GroupRows(std::vector<PackedRow> rows, const SplitShares& shares) {
+  GroupingSpace space;
+  space.rows = std::move(rows);
+  return Group(space, shares);
+}
+
 GroupedPartition GroupPartition(const std::vector<ShardState>& shards, size_t partition,
-                                const SplitShares& shares) {
+                                const SplitShares& shares, GroupingSpace& space) {
   uint64_t bytes = 0;
   for (const ShardState& shard : shards) bytes += shard.partitions[partition].bytes;
   CHECK(bytes % sizeof(PackedRow) == 0);
-  std::vector<PackedRow> rows(bytes / sizeof(PackedRow));
-  char* to = reinterpret_cast<char*>(rows.data());
+  Resize(space.rows, bytes / sizeof(PackedRow));
+  char* to = reinterpret_cast<char*>(space.rows.data());
   for (const ShardState& shard : shards) {
     ReadInto(shard.PartitionPath(partition), shard.partitions[partition], to);
     to += shard.partitions[partition].bytes;
   }
-  return GroupRows(std::move(rows), shares);
+  return Group(space, shares);
 }
 
 }  // namespace kibitz::policy

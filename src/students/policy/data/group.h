@@ -25,9 +25,23 @@ struct GroupedPartition {
   SkipCounter skipped;
 };
 
+// What is sorted; rows are read afterwards, in the order of their keys.
+struct RowKey {
+  uint64_t hash;
+  uint32_t row;
+};
+
+// The memory that grouping takes, but for its result. One for each thread, used for partition after
+// partition: new memory costs a page fault for every 4 KB.
+struct GroupingSpace {
+  std::vector<PackedRow> rows;
+  std::vector<RowKey> keys;
+  std::vector<RowKey> sorted;
+};
+
 // Reads the partition of all shards and checks the checksums. Throws Error.
 GroupedPartition GroupPartition(const std::vector<ShardState>& shards, size_t partition,
-                                const SplitShares& shares);
+                                const SplitShares& shares, GroupingSpace& space);
 // The same of rows in memory.
 GroupedPartition GroupRows(std::vector<PackedRow> rows, const SplitShares& shares);
 

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "games/chess/fen.h"
+#include "students/policy/data/fen_pieces.h"
+#include "students/policy/data/men.h"
 
 namespace kibitz::policy {
 namespace {
@@ -15,72 +17,19 @@ using chess::PieceType;
 
 constexpr size_t kPositionBytes = offsetof(PackedPosition, analyses);
 
-// What a letter of a FEN's first field does.
-struct Letter {
-  uint8_t code = 0;     // A piece's, or 0.
-  uint8_t squares = 0;  // How far it goes.
-  uint8_t piece = 0;    // 1 for one of these.
-  uint8_t digit = 0;
-  uint8_t slash = 0;
-  uint8_t known = 0;  // Any of the three.
-};
-
-constexpr std::array<Letter, 256> MakeLetters() {
-  std::array<Letter, 256> letters{};
-  constexpr std::string_view kPieces = "PNBRQK";
-  for (size_t i = 0; i < kPieces.size(); ++i) {
-    const auto white = static_cast<unsigned char>(kPieces[i]);
-    letters[white] = {static_cast<uint8_t>(i + 1), 1, 1, 0, 0, 1};
-    letters[white | 0x20U] = {static_cast<uint8_t>(i + 9), 1, 1, 0, 0, 1};
-  }
-  for (uint8_t digit = 1; digit <= 8; ++digit) letters['0' + digit] = {0, digit, 0, 1, 0, 1};
-  letters['/'] = {0, 0, 0, 0, 1, 1};
-  return letters;
-}
-constexpr std::array<Letter, 256> kLetters = MakeLetters();
-
 // Bits in the order of a FEN.
-constexpr uint64_t kLastRanks = 0xff000000000000ffULL;
 constexpr std::array<uint64_t, 4> kRookOf = {1ULL << 63, 1ULL << 56, 1ULL << 7, 1ULL << 0};
 constexpr std::array<uint64_t, 4> kKingOf = {1ULL << 60, 1ULL << 60, 1ULL << 4, 1ULL << 4};
 constexpr std::array<unsigned, 4> kRookCode = {4, 4, 12, 12};
 constexpr std::array<unsigned, 4> kKingCode = {6, 6, 14, 14};
 
-// The pieces of a position while a FEN is read; sets of squares in the order of a FEN.
-struct Men {
-  std::array<uint64_t, 16> sets{};    // By piece code.
-  std::array<uint64_t, 2> nibbles{};  // PackedPosition::pieces.
-  uint64_t occupied = 0;
-  unsigned count = 0;
-
-  void Add(unsigned code, unsigned bit) {
-    const uint64_t square = uint64_t{1} << bit;
-    sets[code] |= square;
-    occupied |= square;
-    nibbles[count >> 4 & 1] |= uint64_t{code} << (4 * (count & 15));
-    ++count;
-  }
-  // As chess::ParseFen wants them.
-  bool Sound() const {
-    uint64_t white = 0;
-    uint64_t black = 0;
-    for (size_t code = 1; code <= 6; ++code) {
-      white |= sets[code];
-      black |= sets[code + 8];
-    }
-    return std::has_single_bit(sets[6]) && std::has_single_bit(sets[14]) &&
-           ((sets[1] | sets[9]) & kLastRanks) == 0 && std::popcount(white) <= 16 &&
-           std::popcount(black) <= 16 && std::popcount(sets[1]) <= 8 && std::popcount(sets[9]) <= 8;
-  }
-  bool Supports(size_t right) const {
-    return (sets[kKingCode[right]] & kKingOf[right]) != 0 &&
-           (sets[kRookCode[right]] & kRookOf[right]) != 0;
-  }
-  void PutInto(PackedPosition& position) const {
-    position.occupied = {static_cast<uint32_t>(occupied), static_cast<uint32_t>(occupied >> 32)};
-    std::memcpy(position.pieces.data(), nibbles.data(), 16);
-  }
-};
+// Whether king and rook stand where a right wants them.
+bool Supports(const PackedPosition& position, size_t right) {
+  const auto stands = [&](uint64_t bit, unsigned code) {
+    return position.CodeAt(PackedPosition::SquareOf(std::countr_zero(bit))) == code;
+  };
+  return stands(kKingOf[right], kKingCode[right]) && stands(kRookOf[right], kRookCode[right]);
+}
 
 // Reads what nearly all FENs look like, quickly; gives up (false) on anything else, right or wrong.
 class QuickReader {
@@ -88,45 +37,15 @@ class QuickReader {
   explicit QuickReader(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
 
   bool Read(PackedPosition& position) {
-    if (!Pieces() || !men_.Sound() || !Side(position) || !Castling(position)) return false;
+    const size_t pieces = ReadPieces({at_, static_cast<size_t>(end_ - at_)}, position);
+    at_ += pieces;
+    if (pieces == 0 || !Side(position) || !Castling(position)) return false;
     if (end_ - at_ < 2 || at_[0] != ' ' || at_[1] != '-') return false;
     at_ += 2;
-    if (at_ != end_ && !Counters()) return false;
-    men_.PutInto(position);
-    return true;
+    return at_ == end_ || Counters();
   }
 
  private:
-  // Without branches on the letters, which cannot be predicted: faults are summed up.
-  bool Pieces() {
-    std::array<uint8_t, 128> codes;  // Of pieces in turn; more than 32 are seen at the end.
-    uint64_t occupied = 0;
-    unsigned count = 0;
-    unsigned bit = 0;
-    unsigned row_end = 8;
-    unsigned after_digit = 0;
-    unsigned wrong = 0;
-    const char* last = at_ + std::min<std::ptrdiff_t>(end_ - at_, 100);
-    for (; at_ != last; ++at_) {
-      const Letter& letter = kLetters[static_cast<unsigned char>(*at_)];
-      if (letter.known == 0) break;
-      wrong |= letter.slash & static_cast<unsigned>(bit != row_end);
-      wrong |= letter.digit & after_digit;
-      after_digit = letter.digit;
-      codes[count] = letter.code;
-      count += letter.piece;
-      occupied |= uint64_t{letter.piece} << (bit & 63);
-      bit += letter.squares;
-      row_end += 8U * letter.slash;
-      wrong |= static_cast<unsigned>(bit > row_end);
-    }
-    if (wrong != 0 || bit != 64 || row_end != 64 || count > 32) return false;
-    for (unsigned i = 0; i < count; ++i, occupied &= occupied - 1) {
-      men_.Add(codes[i], static_cast<unsigned>(std::countr_zero(occupied)));
-    }
-    return true;
-  }
-
   bool Side(PackedPosition& position) {
     if (end_ - at_ < 3 || at_[0] != ' ' || at_[2] != ' ') return false;
     if (at_[1] != 'w' && at_[1] != 'b') return false;
@@ -142,12 +61,29 @@ class QuickReader {
     }
     unsigned seen = 0;
     for (; at_ != end_ && *at_ != ' '; ++at_) {
-      const size_t right = std::string_view("KQkq").find(*at_);
-      if (right == std::string_view::npos || (seen >> right & 1) != 0) return false;
+      const size_t right = RightOf(*at_);
+      if (right == 4 || (seen >> right & 1) != 0) return false;
       seen |= 1U << right;
-      if (men_.Supports(right)) position.state = static_cast<uint8_t>(position.state | 2U << right);
+      if (Supports(position, right))
+        position.state = static_cast<uint8_t>(position.state | 2U << right);
     }
     return seen != 0;
+  }
+
+  // 4 for any other letter.
+  static size_t RightOf(char letter) {
+    switch (letter) {
+      case 'K':
+        return 0;
+      case 'Q':
+        return 1;
+      case 'k':
+        return 2;
+      case 'q':
+        return 3;
+      default:
+        return 4;
+    }
   }
 
   // Two counters of max four digits, not used.
@@ -163,7 +99,6 @@ class QuickReader {
 
   const char* at_;
   const char* end_;
-  Men men_;
 };
 
 uint64_t Mix(uint64_t a, uint64_t b) {
@@ -226,7 +161,7 @@ PackedPosition Pack(const chess::Board& board) {
   position.state = board.side_to_move() == Color::kBlack ? 1 : 0;
   for (size_t right = 0; right < 4; ++right) {
     const uint64_t rook = uint64_t{1} << PackedPosition::SquareOf(std::countr_zero(kRookOf[right]));
-    if ((board.castling_rooks() & rook) != 0 && men.Supports(right)) {
+    if ((board.castling_rooks() & rook) != 0 && Supports(position, right)) {
       position.state = static_cast<uint8_t>(position.state | 2U << right);
     }
   }
@@ -255,7 +190,7 @@ bool IsSound(const PackedPosition& position) {
   men.PutInto(again);
   if (again.pieces != position.pieces || !men.Sound()) return false;
   for (size_t right = 0; right < 4; ++right) {
-    if (position.castling(static_cast<int>(right)) && !men.Supports(right)) return false;
+    if (position.castling(static_cast<int>(right)) && !Supports(position, right)) return false;
   }
   return SoundEnPassant(position, men);
 }

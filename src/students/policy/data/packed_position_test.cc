@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "games/chess/fen.h"
 #include "games/chess/movegen.h"
+#include "students/policy/data/fen_pieces.h"
 #include "students/policy/data/planes.h"
 #include "students/policy/data/rows.h"
 
@@ -61,28 +62,34 @@ TEST(PackedPosition, AnUnusableEnPassantSquareMakesNoOtherPosition) {
                            *PackFen("4k3/8/8/8/8/8/8/4K2R w K - 3 9")));
 }
 
+// One or two letters changed, added or taken away.
+std::string Spoilt(std::string fen, Rng& rng) {
+  constexpr std::string_view kLetters = "pnbrqkPNBRQK12345678/ w-bKQkq0a3e6";
+  for (uint64_t changes = 1 + rng.Below(2); changes > 0 && !fen.empty(); --changes) {
+    const size_t at = rng.Below(fen.size());
+    const char letter = kLetters[rng.Below(kLetters.size())];
+    switch (rng.Below(3)) {
+      case 0:
+        fen[at] = letter;
+        break;
+      case 1:
+        fen.insert(at, 1, letter);
+        break;
+      default:
+        fen.erase(at, 1);
+    }
+  }
+  return fen;
+}
+
 // The quick reader against the plain one: spoilt FENs are refused alike, and read alike. Only the
 // side not to move being in check is left to later.
 TEST(PackedPosition, QuickReaderAgreesWithThePlainOne) {
-  constexpr std::string_view kLetters = "pnbrqkPNBRQK12345678/ w-bKQkq0a3e6";
   Rng rng({.seed = 8});
   int read = 0;
   for (const Board& board : SomeBoards(40)) {
-    std::string fen = rng.Below(2) == 0 ? FourFields(board) : chess::ToFen(board);
-    for (uint64_t changes = 1 + rng.Below(2); changes > 0; --changes) {
-      const size_t at = rng.Below(fen.size());
-      const char letter = kLetters[rng.Below(kLetters.size())];
-      switch (rng.Below(3)) {
-        case 0:
-          fen[at] = letter;
-          break;
-        case 1:
-          fen.insert(at, 1, letter);
-          break;
-        default:
-          fen.erase(at, 1);
-      }
-    }
+    const std::string fen =
+        Spoilt(rng.Below(2) == 0 ? FourFields(board) : chess::ToFen(board), rng);
     const Result<Board> plain = chess::ParseFen(fen, {.drop_wrong_castling = true});
     const Result<PackedPosition> quick = PackFen(fen);
     if (plain) {
@@ -94,6 +101,50 @@ TEST(PackedPosition, QuickReaderAgreesWithThePlainOne) {
     }
   }
   EXPECT_GT(read, 20);
+}
+
+// Both readers say the same of a text. Returns whether it is sound.
+bool ReadAlike(std::string_view fen) {
+  PackedPosition fast;
+  PackedPosition plain;
+  const size_t length = ReadPieces(fen, fast);
+  EXPECT_EQ(length, ReadPiecesPlain(fen, plain)) << fen;
+  EXPECT_TRUE(length == 0 || SamePosition(fast, plain)) << fen;
+  return length > 0;
+}
+
+TEST(FenPieces, VectorsAgreeWithThePlainVersion) {
+  Rng rng({.seed = 9});
+  int sound = 0;
+  for (const Board& board : SomeBoards(400)) {
+    const std::string fen = FourFields(board);
+    ASSERT_TRUE(ReadAlike(fen));
+    for (int i = 0; i < 4; ++i) sound += ReadAlike(Spoilt(fen, rng)) ? 1 : 0;
+    ReadAlike(std::string_view(fen).substr(0, rng.Below(fen.size())));
+  }
+  EXPECT_GT(sound, 10'000);
+}
+
+TEST(FenPieces, OddFieldsAreReadAlike) {
+  const std::string ranks = "/8/8/8/8/8/8/";
+  for (const std::string& pieces :
+       {std::string("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR"), "4k3" + ranks + "4K3",
+        "4k3" + ranks + "P3K3", "p3k3" + ranks + "4K3", "4k3" + ranks + "8", "4k3" + ranks + "3KK3",
+        "4k3" + ranks + "5K3", "4k3" + ranks + "4K2", "4k3" + ranks + "4K3/",
+        "/4k3" + ranks + "4K3", "4k3" + ranks + "4K21", "4k3" + ranks + "4\xcb\x33",
+        // More than 64 letters, with and without too many pieces.
+        std::string("k1r1r1r1/1r1r1r1r/r1r1r1r1/1q1q1n1n/N1N1Q1Q1/1R1R1R1R/R1R1R1R1/1R1R1R1K"),
+        std::string("1r1r1r1r/r1r1r1r1/1r1r1r1k/8/8/1R1R1R1R/R1R1R1R1/1R1R1R1K"),
+        std::string("rrrrrrrk/rrrrrrrr/rrrrrrrr/8/8/RRRRRRRR/RRRRRRRR/RRRRRRRK"),
+        std::string("4k3/pppppppp/p7/8/8/8/8/4K3"),
+        // The sums of its squares overflow a byte.
+        std::string("8k8K8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r8r")}) {
+    for (const char* rest : {"", " ", " w - -", "\tw - -"}) ReadAlike(pieces + rest);
+  }
+  EXPECT_TRUE(ReadAlike("4k3" + ranks + "4K3 w - -"));
+  EXPECT_TRUE(ReadAlike("1r1r1r1r/r1r1r1r1/1r1r1r1k/8/8/1R1R1R1R/R1R1R1R1/1R1R1R1K w"));
+  EXPECT_FALSE(ReadAlike("4k3" + ranks + "P3K3 w - -"));
+  EXPECT_FALSE(ReadAlike(""));
 }
 
 TEST(PackedPosition, HashesDiffer) {

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <functional>
 #include <future>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -225,10 +227,20 @@ class Grouping {
   void Start(ThreadPool& pool, size_t partition) {
     running_.push_back(
         {GroupingBytes(PartitionBytes(shards_, partition)), pool.Submit([this, partition] {
-           GroupedPartition grouped = GroupPartition(shards_, partition, options_.shares);
+           std::unique_ptr<GroupingSpace> space = TakeSpace();
+           GroupedPartition grouped = GroupPartition(shards_, partition, options_.shares, *space);
            progress_.Add(RowsOf(partition));
+           const std::lock_guard lock(mutex_);
+           spaces_.push_back(std::move(space));
            return grouped;
          })});
+  }
+  std::unique_ptr<GroupingSpace> TakeSpace() {
+    const std::lock_guard lock(mutex_);
+    if (spaces_.empty()) return std::make_unique<GroupingSpace>();
+    std::unique_ptr<GroupingSpace> space = std::move(spaces_.back());
+    spaces_.pop_back();
+    return space;
   }
   void TakeFirst() {
     ThrowIfInterrupted();
@@ -244,6 +256,8 @@ class Grouping {
   PrecomputeOptions options_;
   Progress progress_;
   std::deque<Task> running_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<GroupingSpace>> spaces_;  // Not in use; guarded by mutex_.
 };
 
 void CheckNotEmpty(const Manifest& manifest, uint64_t analyses, const std::string& out) {
@@ -287,10 +301,12 @@ class SharedRun {
   }
 
   // Every rank makes its shards, then waits for the others' and reads them.
-  std::vector<ShardState> MakeShards(const std::vector<InputFile>& files, uint64_t shards) {
+  std::vector<ShardState> MakeShards(const std::vector<InputFile>& files, const Json& input,
+                                     uint64_t shards) {
     for (auto i = static_cast<uint64_t>(job_.rank()); i < shards;
          i += static_cast<uint64_t>(job_.ranks())) {
-      MakeShard(ShardFolder(scratch_, shards, i), files, ForShard(shards, i, scratch_, options_));
+      MakeShard(ShardFolder(scratch_, shards, i), files, input,
+                ForShard(shards, i, scratch_, options_));
     }
     job_.Meet();
     std::vector<ShardState> made;
@@ -409,7 +425,7 @@ Manifest Precompute(const std::vector<std::string>& inputs, const std::string& o
     return AlreadyThere(out, input, options) ? std::string() : std::to_string(run.Shards(input));
   });
   if (shards.empty()) return Manifest::Read(out);
-  Manifest manifest = run.Join(run.MakeShards(files, std::stoull(shards)));
+  Manifest manifest = run.Join(run.MakeShards(files, input, std::stoull(shards)));
   if (!options.keep_shards) run.Remove(true);
   return manifest;
 }
@@ -418,7 +434,9 @@ ShardState PrecomputeShard(const std::vector<std::string>& inputs, const std::st
                            uint64_t shards, uint64_t shard, const PrecomputeOptions& given) {
   PrecomputeOptions options = Completed(given);
   options.keep_shards = true;
-  return MakeShard(ShardFolder(out, shards, shard), FindInputs(inputs),
+  const std::vector<InputFile> files = FindInputs(inputs);
+  const Json input = Fingerprint{files, options.rows}.ToJson();
+  return MakeShard(ShardFolder(out, shards, shard), files, input,
                    ForShard(shards, shard, options.work.empty() ? out : options.work, options));
 }
 

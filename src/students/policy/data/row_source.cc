@@ -100,20 +100,20 @@ std::optional<int64_t> Cell(const io::Chunk& chunk, size_t column, size_t row) {
   return chunk.columns[column].ints[row];
 }
 
-uint64_t UseScan(io::ParquetScan scan, uint64_t max_rows, const RowPiece::Use& use) {
+uint64_t UseGroups(const io::ParquetReader& reader, const std::vector<io::RowGroupId>& groups,
+                   uint64_t max_rows, const RowPiece::Use& use) {
   uint64_t rows = 0;
-  while (const io::Chunk* chunk = scan.Next()) {
-    for (size_t i = 0; i < chunk->rows; ++i) {
-      if (rows == max_rows) return rows;
-      use({.fen = chunk->columns[0].texts[i],
-           .line = chunk->columns[1].texts[i],
-           .depth = Cell(*chunk, 2, i),
-           .knodes = Cell(*chunk, 3, i),
-           .cp = Cell(*chunk, 4, i),
-           .mate = Cell(*chunk, 5, i)});
+  reader.ForEachChunk(kColumns, groups, [&](const io::Chunk& chunk) {
+    for (size_t i = 0; i < chunk.rows && rows < max_rows; ++i) {
+      use({.fen = chunk.columns[0].texts[i],
+           .line = chunk.columns[1].texts[i],
+           .depth = Cell(chunk, 2, i),
+           .knodes = Cell(chunk, 3, i),
+           .cp = Cell(chunk, 4, i),
+           .mate = Cell(chunk, 5, i)});
       ++rows;
     }
-  }
+  });
   return rows;
 }
 
@@ -208,7 +208,7 @@ bool RowSource::PassParquet(bool wanted, std::optional<RowPiece>& piece) {
   if (wanted) {
     piece.emplace(
         [parquet = parquet_, order = std::move(order), max_rows](const RowPiece::Use& use) {
-          return UseScan(parquet->reader.ScanRowGroups(kColumns, order), max_rows, use);
+          return UseGroups(parquet->reader, order, max_rows, use);
         });
   }
   return true;

@@ -9,11 +9,14 @@ namespace {
 
 constexpr unsigned kKing = 6;
 
+// Letter by letter: the first word is short, and the rest of the line long.
 std::string_view FirstWord(std::string_view line) {
-  const size_t begin = line.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  line.remove_prefix(begin);
-  return line.substr(0, std::min(line.find_first_of(" \t"), line.size()));
+  const auto blank = [&](size_t i) { return line[i] == ' ' || line[i] == '\t'; };
+  size_t begin = 0;
+  while (begin < line.size() && blank(begin)) ++begin;
+  size_t end = begin;
+  while (end < line.size() && !blank(end)) ++end;
+  return line.substr(begin, end - begin);
 }
 
 bool Fits(int64_t value, int64_t min, int64_t max) { return value >= min && value <= max; }

@@ -256,9 +256,8 @@ std::string ShardFolder(const std::string& folder, uint64_t shards, uint64_t sha
 }
 
 ShardState MakeShard(const std::string& folder, const std::vector<InputFile>& files,
-                     const ShardOptions& options) {
+                     const Json& fingerprint, const ShardOptions& options) {
   const WriteLock lock = WriteLock::OfFolder(folder);
-  const Json fingerprint = Fingerprint{files, options.rows}.ToJson();
   RowSource source(files, {.rows = options.rows,
                            .shards = options.shards,
                            .shard = options.shard,

@@ -76,9 +76,9 @@ struct ShardOptions {
 // The folder of a shard: FOLDER/shard-0001-of-0005, say.
 std::string ShardFolder(const std::string& folder, uint64_t shards, uint64_t shard);
 
-// Makes the shard, resumes it, or finds it done. Throws Error: of kind kInterrupted after Ctrl-C,
-// with the work so far kept.
+// Makes the shard, resumes it, or finds it done. `fingerprint` is Fingerprint::ToJson of files and
+// options. Throws Error: of kind kInterrupted after Ctrl-C, with the work so far kept.
 ShardState MakeShard(const std::string& folder, const std::vector<InputFile>& files,
-                     const ShardOptions& options);
+                     const nlohmann::ordered_json& fingerprint, const ShardOptions& options);
 
 }  // namespace kibitz::policy

@@ -47,26 +47,23 @@ bool IsWord(const MoveWord& word) {
          (word.promotion == 0 || CanPromote(word.from, word.to));
 }
 
-// 0 to 63, or -1.
-int SquareOf(char file, char rank) {
-  if (file < 'a' || file > 'h' || rank < '1' || rank > '8') return -1;
-  return (rank - '1') * 8 + (file - 'a');
-}
-
 }  // namespace
 
 std::optional<MoveWord> MoveWord::FromText(std::string_view text) {
   if (text.size() != 4 && text.size() != 5) return std::nullopt;
-  const int from = SquareOf(text[0], text[1]);
-  const int to = SquareOf(text[2], text[3]);
-  if (from < 0 || to < 0) return std::nullopt;
+  // Files and ranks from 0 to 7, else more.
+  const auto from_file = static_cast<unsigned>(text[0] - 'a');
+  const auto from_rank = static_cast<unsigned>(text[1] - '1');
+  const auto to_file = static_cast<unsigned>(text[2] - 'a');
+  const auto to_rank = static_cast<unsigned>(text[3] - '1');
+  if ((from_file | from_rank | to_file | to_rank) > 7) return std::nullopt;
   size_t promotion = 0;
   if (text.size() == 5) {
     promotion = kPromotions.find(text[4], 1);
     if (promotion == std::string_view::npos) return std::nullopt;
   }
-  return MoveWord{static_cast<uint8_t>(from), static_cast<uint8_t>(to),
-                  static_cast<uint8_t>(promotion)};
+  return MoveWord{static_cast<uint8_t>(from_rank * 8 + from_file),
+                  static_cast<uint8_t>(to_rank * 8 + to_file), static_cast<uint8_t>(promotion)};
 }
 
 std::string MoveWord::Text() const {
