@@ -23,8 +23,10 @@ namespace {
 // Positions and thoughts that share passes: more would need memory and give no more speed.
 constexpr size_t kPositionsAtOnce = 16;
 constexpr size_t kThoughtsAtOnce = 8;
-// Weights up to this size stay in cache from pass to pass.
+// Weights up to this size stay in cache from pass to pass. Then each thread has its own thoughts,
+// as few as keep their rows in its cache too.
 constexpr size_t kCachedBytes = size_t{32} << 20;
+constexpr size_t kThoughtsOnThread = 2;
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -322,19 +324,20 @@ struct ThinkWorker {
 
 }  // namespace
 
-// One for each thread where weights stay in cache; else the threads share each pass, so that they
-// read the weights once.
-std::span<const std::unique_ptr<Model>> Player::Thinkers() {
-  const int threads = model_->layers().memory_bytes() > kCachedBytes ? 1 : model_->team().size();
-  if (threads == 1) return {&model_, 1};
+// One for each thread in small networks; else the threads share each pass, so that they read the
+// weights once.
+std::span<const std::unique_ptr<Model>> Player::Thinkers(bool small) {
+  const int threads = model_->team().size();
+  if (!small || threads == 1) return {&model_, 1};
   while (std::ssize(thinkers_) < threads) thinkers_.push_back(std::make_unique<Model>(*model_, 1));
   return thinkers_;
 }
 
 void Player::ThinkEach(const NextTask& next, const Finished& finished,
                        const std::stop_token& stop) {
-  const auto models = Thinkers();
-  const size_t most = std::max<size_t>(1, kThoughtsAtOnce / models.size());
+  const bool small = model_->layers().memory_bytes() <= kCachedBytes;
+  const auto models = Thinkers(small);
+  const size_t most = small ? kThoughtsOnThread : kThoughtsAtOnce;
   ThinkQueue queue(next, finished, models.size());
   std::vector<ThinkWorker> workers;
   for (size_t i = 0; i < models.size(); ++i) {

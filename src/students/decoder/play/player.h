@@ -70,7 +70,7 @@ class Player {
                                 const ThinkOptions& options = {});
 
  private:
-  std::span<const std::unique_ptr<Model>> Thinkers();
+  std::span<const std::unique_ptr<Model>> Thinkers(bool small);
 
   std::unique_ptr<Model> model_;
   std::vector<std::unique_ptr<Model>> thinkers_;  // The same network once for each thread.

@@ -259,6 +259,28 @@ TEST(PlayerTest, ManyAtOnceAnswerAsAlone) {
   }
 }
 
+// Of more than 32 MB: here all threads share the passes of all thoughts.
+TEST(PlayerTest, LargeNetworksShareThePassesOfAllThoughts) {
+  const auto player = Player::Random({.embed_dim = 512,
+                                      .num_heads = 8,
+                                      .num_layers = 4,
+                                      .max_seq_len = 160,
+                                      .d_ff = 768,
+                                      .n_buckets = 10,
+                                      .value_hidden_size = 16,
+                                      .num_fourier_freq = 8},
+                                     1, {.threads = 2});
+  ASSERT_GT(player->memory_bytes(), size_t{32} << 20);
+  const std::vector<Board> boards = Positions(3, 6);
+  const ThinkOptions options = {.max_variations = 1, .max_depth = 1};
+  const auto thoughts = player->ThinkAll(boards, options);
+  for (size_t i = 0; i < boards.size(); ++i) {
+    ThinkOptions own = options;
+    own.seed += i;
+    ExpectSame(thoughts[i], player->Think(boards[i], own));
+  }
+}
+
 TEST(PlayerTest, AnErrorOfTasksEndsAllThreads) {
   const auto player = Tiny(nn::Precision::kF32, 3);
   const std::vector<Board> boards = Positions(10, 5);
