@@ -8,6 +8,7 @@
 #include "learn/parallel.h"
 #include "learn/runtime.h"
 #include "nn/kernels/gelu.h"
+#include "students/policy/net/board_shares.h"
 
 namespace kibitz::policy {
 namespace {
@@ -15,25 +16,6 @@ namespace {
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// Shares of a batch in backward, each with sums of its own: so many threads can work. Adding up
-// the sums costs little beside this many boards.
-constexpr int64_t kBoardsOfShare = 32;
-constexpr int64_t kFewShares = 8;  // Of a small batch.
-
-int64_t SharesOf(int64_t boards) {
-  const int64_t pieces = (boards + kBoardsOfPiece - 1) / kBoardsOfPiece;
-  return std::min(pieces, std::max(kFewShares, boards / kBoardsOfShare));
-}
-
-// Calls use(begin, boards) for the pieces of a share.
-template <typename Use>
-void ForEachPieceOf(int64_t share, int64_t boards, const Use& use) {
-  const int64_t step = SharesOf(boards) * kBoardsOfPiece;
-  for (int64_t begin = share * kBoardsOfPiece; begin < boards; begin += step) {
-    use(begin, std::min(kBoardsOfPiece, boards - begin));
-  }
-}
 
 float* At(const Tensor& boards, int64_t board) {
   return boards.data_ptr<float>() + board * boards.stride(0);
@@ -79,11 +61,12 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
     const Tensor dy = gradients[0].contiguous();
     const int64_t boards = x.size(0);
     const BoardLayer layer(tensors);
-    LayerGradients sums(tensors, SharesOf(boards));
-    learn::ForEachTask(SharesOf(boards), [&](int64_t index) {
+    const Shares shares(boards, tensors.weight.size(0));
+    LayerGradients sums(tensors, shares.count());
+    learn::ForEachTask(shares.count(), [&](int64_t index) {
       LayerRoom room(tensors.weight.size(1), tensors.weight.size(0));
       LayerShare share = sums.Share(index);
-      ForEachPieceOf(index, boards, [&](int64_t begin, int64_t count) {
+      shares.ForEachPieceOf(index, [&](int64_t begin, int64_t count) {
         layer.Backward(count,
                        {.x = At(x, begin),
                         .sums = SumsAt(saved[2], begin),
@@ -154,11 +137,11 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     const double epsilon = ctx->saved_data["epsilon"].toDouble();
     const LayerTensors first = LayerOf(parameters, 0, epsilon);
     const LayerTensors second = LayerOf(parameters, 1, epsilon);
-    const int64_t shares = SharesOf(saved[kX].size(0));
-    LayerGradients first_sums(first, shares);
-    LayerGradients second_sums(second, shares);
-    variable_list results = {BlockBackward(saved, gradients[0].contiguous(), {first, first_sums},
-                                           {second, second_sums})};
+    const Shares shares(saved[kX].size(0), first.weight.size(0));
+    LayerGradients first_sums(first, shares.count());
+    LayerGradients second_sums(second, shares.count());
+    variable_list results = {BlockBackward(saved, gradients[0].contiguous(), shares,
+                                           {first, first_sums}, {second, second_sums})};
     Append(first_sums.Total(first), results);
     Append(second_sums.Total(second), results);
     results.emplace_back();  // epsilon
@@ -171,10 +154,9 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     LayerGradients& sums;
   };
 
-  static Tensor BlockBackward(const variable_list& saved, const Tensor& dy, const Half& first_half,
-                              const Half& second_half) {
+  static Tensor BlockBackward(const variable_list& saved, const Tensor& dy, const Shares& shares,
+                              const Half& first_half, const Half& second_half) {
     const Tensor& x = saved[kX];
-    const int64_t boards = x.size(0);
     const int64_t size = x.stride(0);
     const int64_t channels = first_half.tensors.weight.size(0);
     BoardLayer first(first_half.tensors);
@@ -182,13 +164,13 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     first.PrepareBackward();
     second.PrepareBackward();
     const Tensor dx = torch::empty_like(x);
-    learn::ForEachTask(SharesOf(boards), [&](int64_t index) {
+    learn::ForEachTask(shares.count(), [&](int64_t index) {
       LayerRoom room(channels, channels);
       LayerShare first_share = first_half.sums.Share(index);
       LayerShare second_share = second_half.sums.Share(index);
       const Tensor inner = torch::empty({kBoardsOfPiece, size}, x.options());
       const Tensor dinner = torch::empty_like(inner);
-      ForEachPieceOf(index, boards, [&](int64_t begin, int64_t count) {
+      shares.ForEachPieceOf(index, [&](int64_t begin, int64_t count) {
         nn::ApplyGelu(At(saved[kZ1], begin), count * size, At(inner, 0), false);
         second.Backward(count,
                         {.x = At(inner, 0),
@@ -242,14 +224,14 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
     const variable_list saved = ctx->get_saved_variables();
     const Tensor& x = saved[0];
     const Tensor dy = gradients[0].contiguous();
-    const int64_t boards = x.size(0);
     const nn::NormRows norm =
         NormOf(saved[2], saved[3], saved[2].numel(), ctx->saved_data["epsilon"].toDouble());
     const Tensor dx = torch::empty_like(x);
-    const Tensor weights = torch::zeros({SharesOf(boards), norm.size}, x.options());
+    const Shares shares(x.size(0), norm.size / 64);
+    const Tensor weights = torch::zeros({shares.count(), norm.size}, x.options());
     const Tensor biases = torch::zeros_like(weights);
-    learn::ForEachTask(SharesOf(boards), [&](int64_t share) {
-      ForEachPieceOf(share, boards, [&](int64_t begin, int64_t count) {
+    learn::ForEachTask(shares.count(), [&](int64_t share) {
+      shares.ForEachPieceOf(share, [&](int64_t begin, int64_t count) {
         for (int64_t board = begin; board < begin + count; ++board) {
           nn::NormaliseBackward(norm, *SumsAt(saved[1], board),
                                 {.x = At(x, board),
@@ -260,7 +242,8 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
         }
       });
     });
-    return {dx, weights.sum(0), saved[3].defined() ? biases.sum(0) : Tensor(), Tensor()};
+    return {dx, SumOfShares(weights), saved[3].defined() ? SumOfShares(biases) : Tensor(),
+            Tensor()};
   }
 };
 
@@ -309,17 +292,17 @@ struct FlattenFunction : torch::autograd::Function<FlattenFunction> {
     const variable_list saved = ctx->get_saved_variables();
     const Tensor& x = saved[0];
     const Tensor dy = gradients[0].contiguous();  // (B, C * 64)
-    const int64_t boards = x.size(0);
     const int64_t channels = dy.size(1) / 64;
     const bool has_bias = saved[3].defined();
     const nn::NormRows norm =
         NormOf(saved[2], saved[3], dy.size(1), ctx->saved_data["epsilon"].toDouble());
     const Tensor dx = torch::empty_like(x);
-    const Tensor weights = torch::zeros({SharesOf(boards), norm.size}, x.options());
+    const Shares shares(x.size(0), norm.size / 64);
+    const Tensor weights = torch::zeros({shares.count(), norm.size}, x.options());
     const Tensor biases = torch::zeros_like(weights);
-    learn::ForEachTask(SharesOf(boards), [&](int64_t share) {
+    learn::ForEachTask(shares.count(), [&](int64_t share) {
       std::vector<float> by_square(static_cast<size_t>(norm.size));
-      ForEachPieceOf(share, boards, [&](int64_t begin, int64_t count) {
+      shares.ForEachPieceOf(share, [&](int64_t begin, int64_t count) {
         for (int64_t board = begin; board < begin + count; ++board) {
           ToSquareOrder(At(dy, board), x.size(2), channels, by_square.data());
           nn::NormaliseBackward(norm, *SumsAt(saved[1], board),
@@ -331,8 +314,8 @@ struct FlattenFunction : torch::autograd::Function<FlattenFunction> {
         }
       });
     });
-    const auto total = [&](const Tensor& shares) {
-      return ByChannel(shares.sum(0).view({64, -1}), channels).flatten();
+    const auto total = [&](const Tensor& sums) {
+      return ByChannel(SumOfShares(sums).view({64, -1}), channels).flatten();
     };
     return {dx, total(weights), has_bias ? total(biases) : Tensor(), Tensor()};
   }

@@ -96,13 +96,14 @@ LayerTensors LayerGradients::Total(const LayerTensors& tensors) const {
   const int64_t inputs = tensors.weight.size(1);
   const int64_t outputs = tensors.weight.size(0);
   LayerTensors total;
-  total.weight = FromTaps(taps_.sum(0), outputs);
-  total.bias = bias_.sum(0).narrow(0, 0, outputs).contiguous();
+  total.weight = FromTaps(SumOfShares(taps_), outputs);
+  total.bias = SumOfShares(bias_).narrow(0, 0, outputs).contiguous();
   if (tensors.norm_weight.defined()) {
-    total.norm_weight = ByChannel(norm_weight_.sum(0), inputs).view(tensors.norm_weight.sizes());
+    total.norm_weight =
+        ByChannel(SumOfShares(norm_weight_), inputs).view(tensors.norm_weight.sizes());
   }
   if (tensors.norm_bias.defined()) {
-    total.norm_bias = ByChannel(norm_bias_.sum(0), inputs).view(tensors.norm_bias.sizes());
+    total.norm_bias = ByChannel(SumOfShares(norm_bias_), inputs).view(tensors.norm_bias.sizes());
   }
   return total;
 }

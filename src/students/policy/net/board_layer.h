@@ -16,11 +16,9 @@
 
 #include "nn/conv/norm_rows.h"
 #include "nn/kernels/lanes.h"
+#include "students/policy/net/board_shares.h"
 
 namespace kibitz::policy {
-
-// Boards that go through a layer together.
-inline constexpr int64_t kBoardsOfPiece = 8;
 
 constexpr int64_t PaddedBoard(int64_t channels) {
   return (channels + nn::kLanes - 1) / nn::kLanes * nn::kLanes;
