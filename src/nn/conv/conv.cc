@@ -14,18 +14,18 @@ using winograd::kBoardTiles;
 using winograd::kOutputSide;
 using winograd::kSide;
 using winograd::kTaps;
+using winograd::TapStep;
 
-// From one tile to the next: an odd number of cache lines, because lines that are a multiple of
-// 4096 bytes apart evict each other from L1.
-constexpr int64_t TileStep(int64_t row) { return kTaps * row + 16; }
+// From one tile to the next: no multiple of 4096 bytes.
 constexpr int64_t kProductStep = (kSide + 1) * kTileColumns;
 constexpr int64_t kLineStep = (kSide * kOutputSide + 1) * kTileColumns;
 
-// All tiles of x to their taps, (T, 36, row) with tiles TileStep apart.
+// All tiles of x to their taps, (36, T, row) with taps TapStep apart.
 void TransformInputs(int64_t positions, const float* x, int64_t row, float* taps) {
-  for (int64_t tile = 0; tile < positions * kBoardTiles; ++tile) {
+  const int64_t tiles = positions * kBoardTiles;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
     winograd::TransformTile(x + tile / kBoardTiles * kSquares * row, tile % kBoardTiles, row,
-                            taps + tile * TileStep(row));
+                            taps + tile * row, TapStep(tiles, row));
   }
 }
 
@@ -115,7 +115,7 @@ void Conv::Prepare(int64_t positions, const float* x, ConvRoom& room) const {
   const int64_t row = PaddedChannels(inputs_);
   const int64_t tiles = positions * kBoardTiles;
   room.lines.Reserve(tiles * kLineStep);
-  room.taps.Reserve(tiles * TileStep(row));
+  room.taps.Reserve(kTaps * TapStep(tiles, row));
   room.products.Reserve(tiles * kProductStep);
   TransformInputs(positions, x, row, room.taps.data());
 }
@@ -185,18 +185,17 @@ template <int64_t kVectors>
 void Conv::MultiplyLine(const Panel& panel, int64_t line, int64_t tiles, ConvRoom& room) const {
   constexpr int64_t kWidth = kVectors * kLanes;
   const int64_t row = PaddedChannels(inputs_);
-  const int64_t step = TileStep(row);
   const int64_t size = inputs_ * kWidth;
   for (int64_t i = 0; i < kSide; ++i) {
     const int64_t tap = line * kSide + i;
-    const float* a = room.taps.data() + tap * row;
+    const float* a = room.taps.data() + tap * TapStep(tiles, row);
     const float* b = taps_ + panel.first * kTaps * inputs_ + tap * size;
     const float* next = b + size;  // Only a hint; may point past the last layer.
     float* c = room.products.data() + i * kTileColumns;
     for (int64_t tile = 0; tile < tiles;) {
       const int64_t rows = RowsOf(tiles - tile);
       const int64_t fetch = std::min(inputs_, inputs_ * rows / tiles + 1);
-      const Gemm gemm = {.a = {.data = a, .row = step},
+      const Gemm gemm = {.a = {.data = a, .row = row},
                          .b = b,
                          .b_row = kWidth,
                          .c = c,
@@ -209,7 +208,7 @@ void Conv::MultiplyLine(const Panel& panel, int64_t line, int64_t tiles, ConvRoo
         PrefetchingGemmRows<4, kVectors>(gemm, next, fetch);
       }
       tile += rows;
-      a += rows * step;
+      a += rows * row;
       c += rows * kProductStep;
       next += fetch * kWidth;
     }

@@ -45,7 +45,7 @@ struct ConvPart {
 
 // Scratch memory of a thread; grows as needed, and one serves all layers.
 struct ConvRoom {
-  AlignedArray<float> taps;      // (T, 36, C)
+  AlignedArray<float> taps;      // (36, T, C), with room between taps.
   AlignedArray<float> products;  // (T, 6, kTileColumns): of one line of taps.
   AlignedArray<float> lines;     // (T, 6, 4, kTileColumns): outputs along each line.
 };

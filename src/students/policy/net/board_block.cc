@@ -45,7 +45,7 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
     Tensor y = torch::empty_like(z);
     Tensor sums = torch::zeros({boards, 2}, x.options());
     learn::ForEachPiece(boards, kBoardsOfPiece, [&](int64_t begin, int64_t end) {
-      LayerRoom room(weight.size(1), weight.size(0));
+      LayerRoom room(0, weight.size(1), weight.size(0));
       layer.Forward(end - begin, At(x, begin), SumsAt(sums, begin), At(z, begin), room);
       nn::ApplyGelu(At(z, begin), (end - begin) * 64 * row, At(y, begin), false);
     });
@@ -64,16 +64,15 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
     const Shares shares(boards, tensors.weight.size(0));
     LayerGradients sums(tensors, shares.count());
     learn::ForEachTask(shares.count(), [&](int64_t index) {
-      LayerRoom room(tensors.weight.size(1), tensors.weight.size(0));
+      LayerRoom room(shares.size(), tensors.weight.size(1), tensors.weight.size(0));
       LayerShare share = sums.Share(index);
-      shares.ForEachPieceOf(index, [&](int64_t begin, int64_t count) {
-        layer.Backward(count,
-                       {.x = At(x, begin),
-                        .sums = SumsAt(saved[2], begin),
-                        .z = At(saved[1], begin),
-                        .dy = At(dy, begin)},
-                       nullptr, share, room);
-      });
+      const int64_t begin = shares.FirstOf(index);
+      layer.Backward(shares.SizeOf(index),
+                     {.x = At(x, begin),
+                      .sums = SumsAt(saved[2], begin),
+                      .z = At(saved[1], begin),
+                      .dy = At(dy, begin)},
+                     nullptr, share, room);
     });
     const LayerTensors total = sums.Total(tensors);
     return {Tensor(), total.weight, total.bias};
@@ -116,7 +115,7 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     const Tensor sums2 = torch::empty({boards, 2}, x.options());
     learn::ForEachPiece(boards, kBoardsOfPiece, [&](int64_t begin, int64_t end) {
       const int64_t count = end - begin;
-      LayerRoom room(channels, channels);
+      LayerRoom room(0, channels, channels);
       const Tensor inner = torch::empty({count, size}, x.options());
       first.Forward(count, At(x, begin), SumsAt(sums1, begin), At(z1, begin), room);
       nn::ApplyGelu(At(z1, begin), count * size, At(inner, 0), false);
@@ -165,27 +164,27 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     second.PrepareBackward();
     const Tensor dx = torch::empty_like(x);
     learn::ForEachTask(shares.count(), [&](int64_t index) {
-      LayerRoom room(channels, channels);
+      LayerRoom room(shares.size(), channels, channels);
       LayerShare first_share = first_half.sums.Share(index);
       LayerShare second_share = second_half.sums.Share(index);
-      const Tensor inner = torch::empty({kBoardsOfPiece, size}, x.options());
+      const int64_t begin = shares.FirstOf(index);
+      const int64_t count = shares.SizeOf(index);
+      const Tensor inner = torch::empty({count, size}, x.options());
       const Tensor dinner = torch::empty_like(inner);
-      shares.ForEachPieceOf(index, [&](int64_t begin, int64_t count) {
-        nn::ApplyGelu(At(saved[kZ1], begin), count * size, At(inner, 0), false);
-        second.Backward(count,
-                        {.x = At(inner, 0),
-                         .sums = SumsAt(saved[kSums2], begin),
-                         .z = At(saved[kZ2], begin),
-                         .dy = At(dy, begin)},
-                        At(dinner, 0), second_share, room);
-        first.Backward(count,
-                       {.x = At(x, begin),
-                        .sums = SumsAt(saved[kSums1], begin),
-                        .z = At(saved[kZ1], begin),
-                        .dy = At(dinner, 0),
-                        .onto = At(dy, begin)},
-                       At(dx, begin), first_share, room);
-      });
+      nn::ApplyGelu(At(saved[kZ1], begin), count * size, At(inner, 0), false);
+      second.Backward(count,
+                      {.x = At(inner, 0),
+                       .sums = SumsAt(saved[kSums2], begin),
+                       .z = At(saved[kZ2], begin),
+                       .dy = At(dy, begin)},
+                      At(dinner, 0), second_share, room);
+      first.Backward(count,
+                     {.x = At(x, begin),
+                      .sums = SumsAt(saved[kSums1], begin),
+                      .z = At(saved[kZ1], begin),
+                      .dy = At(dinner, 0),
+                      .onto = At(dy, begin)},
+                     At(dx, begin), first_share, room);
     });
     return dx;
   }
@@ -231,16 +230,15 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
     const Tensor weights = torch::zeros({shares.count(), norm.size}, x.options());
     const Tensor biases = torch::zeros_like(weights);
     learn::ForEachTask(shares.count(), [&](int64_t share) {
-      shares.ForEachPieceOf(share, [&](int64_t begin, int64_t count) {
-        for (int64_t board = begin; board < begin + count; ++board) {
-          nn::NormaliseBackward(norm, *SumsAt(saved[1], board),
-                                {.x = At(x, board),
-                                 .dy = At(dy, board),
-                                 .dx = At(dx, board),
-                                 .dweight = At(weights, share),
-                                 .dbias = At(biases, share)});
-        }
-      });
+      for (int64_t i = 0; i < shares.SizeOf(share); ++i) {
+        const int64_t board = shares.FirstOf(share) + i;
+        nn::NormaliseBackward(norm, *SumsAt(saved[1], board),
+                              {.x = At(x, board),
+                               .dy = At(dy, board),
+                               .dx = At(dx, board),
+                               .dweight = At(weights, share),
+                               .dbias = At(biases, share)});
+      }
     });
     return {dx, SumOfShares(weights), saved[3].defined() ? SumOfShares(biases) : Tensor(),
             Tensor()};
@@ -302,17 +300,16 @@ struct FlattenFunction : torch::autograd::Function<FlattenFunction> {
     const Tensor biases = torch::zeros_like(weights);
     learn::ForEachTask(shares.count(), [&](int64_t share) {
       std::vector<float> by_square(static_cast<size_t>(norm.size));
-      shares.ForEachPieceOf(share, [&](int64_t begin, int64_t count) {
-        for (int64_t board = begin; board < begin + count; ++board) {
-          ToSquareOrder(At(dy, board), x.size(2), channels, by_square.data());
-          nn::NormaliseBackward(norm, *SumsAt(saved[1], board),
-                                {.x = At(x, board),
-                                 .dy = by_square.data(),
-                                 .dx = At(dx, board),
-                                 .dweight = At(weights, share),
-                                 .dbias = At(biases, share)});
-        }
-      });
+      for (int64_t i = 0; i < shares.SizeOf(share); ++i) {
+        const int64_t board = shares.FirstOf(share) + i;
+        ToSquareOrder(At(dy, board), x.size(2), channels, by_square.data());
+        nn::NormaliseBackward(norm, *SumsAt(saved[1], board),
+                              {.x = At(x, board),
+                               .dy = by_square.data(),
+                               .dx = At(dx, board),
+                               .dweight = At(weights, share),
+                               .dbias = At(biases, share)});
+      }
     });
     const auto total = [&](const Tensor& sums) {
       return ByChannel(SumOfShares(sums).view({64, -1}), channels).flatten();

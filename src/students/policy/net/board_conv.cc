@@ -104,14 +104,16 @@ struct BoardConvFunction : torch::autograd::Function<BoardConvFunction> {
     Tensor bias_sums = torch::zeros({shares.count(), outputs}, x.options());
     learn::ForEachTask(shares.count(), [&](int64_t share) {
       Tensor sum = sums[share];
-      shares.ForEachPieceOf(share, [&](int64_t begin, int64_t boards) {
+      const int64_t last = shares.FirstOf(share) + shares.SizeOf(share);
+      for (int64_t begin = shares.FirstOf(share); begin < last; begin += kBoardsOfPiece) {
+        const int64_t boards = std::min(kBoardsOfPiece, last - begin);
         const Tensor dy_rows = Rows(dy, begin, begin + boards);
         sum.addmm_(ColumnsOf(x, begin, boards, k).t(), dy_rows);
         AddRows(dy_rows, bias_sums.data_ptr<float>() + share * outputs);
-        if (!dx.defined()) return;
+        if (!dx.defined()) continue;
         Tensor to = Rows(dx, begin, begin + boards);
         torch::mm_out(to, ColumnsOf(dy, begin, boards, k), backward_taps);
-      });
+      }
     });
     const Tensor dtaps = SumOfShares(sums).view({k, k, channels, outputs});
     return {dx, dtaps.permute({3, 2, 0, 1}).contiguous(), SumOfShares(bias_sums)};

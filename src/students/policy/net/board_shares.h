@@ -17,25 +17,19 @@ inline constexpr int64_t kBoardsOfPiece = 8;
 // channels does, boards as the channels do: the more channels, the more boards are worth a share.
 class Shares {
  public:
-  Shares(int64_t boards, int64_t channels) : boards_(boards) {
-    const int64_t pieces = (boards + kBoardsOfPiece - 1) / kBoardsOfPiece;
-    const int64_t pieces_of_share = std::max<int64_t>(1, channels / 32);
-    count_ = (pieces + pieces_of_share - 1) / pieces_of_share;
-  }
+  Shares(int64_t boards, int64_t channels)
+      : boards_(boards), size_(kBoardsOfPiece * std::max<int64_t>(1, channels / 32)) {}
 
-  int64_t count() const { return count_; }
-  // Calls use(begin, boards) for the pieces of a share.
-  template <typename Use>
-  void ForEachPieceOf(int64_t share, const Use& use) const {
-    const int64_t step = count_ * kBoardsOfPiece;
-    for (int64_t begin = share * kBoardsOfPiece; begin < boards_; begin += step) {
-      use(begin, std::min(kBoardsOfPiece, boards_ - begin));
-    }
-  }
+  int64_t count() const { return (boards_ + size_ - 1) / size_; }
+  // Boards of a share; the last may have less.
+  int64_t size() const { return size_; }
+  // The first board of a share, and how many it has.
+  int64_t FirstOf(int64_t share) const { return share * size_; }
+  int64_t SizeOf(int64_t share) const { return std::min(size_, boards_ - FirstOf(share)); }
 
  private:
   int64_t boards_;
-  int64_t count_;
+  int64_t size_;
 };
 
 // The sum over the first dimension, in order. torch's own sum depends on the number of threads.
