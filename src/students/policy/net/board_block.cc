@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "learn/parallel.h"
 #include "learn/runtime.h"
-#include "nn/kernels/gelu.h"
 #include "students/policy/net/board_shares.h"
 
 namespace kibitz::policy {
@@ -26,13 +25,6 @@ nn::NormSums* SumsAt(const Tensor& sums, int64_t board) {
   return reinterpret_cast<nn::NormSums*>(sums.data_ptr<float>()) + board;
 }
 
-// to = onto + gelu(z)
-void AddGelu(const float* onto, const float* z, int64_t count, float* to) {
-  for (int64_t i = 0; i < count; i += nn::kLanes) {
-    nn::Store(to + i, nn::Load(onto + i) + nn::Gelu(nn::Load(z + i)));
-  }
-}
-
 struct InputFunction : torch::autograd::Function<InputFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& weight,
                         const Tensor& bias) {
@@ -41,15 +33,16 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
     const int64_t boards = x.size(0);
     const int64_t row = PaddedBoard(weight.size(0));
     const BoardLayer layer({.weight = weight, .bias = bias});
-    Tensor z = torch::empty({boards, 64, row}, x.options());
-    Tensor y = torch::empty_like(z);
+    Tensor y = torch::empty({boards, 64, row}, x.options());
+    Tensor slope = torch::empty_like(y);
     Tensor sums = torch::zeros({boards, 2}, x.options());
     learn::ForEachPiece(boards, kBoardsOfPiece, [&](int64_t begin, int64_t end) {
       LayerRoom room(0, weight.size(1), weight.size(0));
-      layer.Forward(end - begin, At(x, begin), SumsAt(sums, begin), At(z, begin), room);
-      nn::ApplyGelu(At(z, begin), (end - begin) * 64 * row, At(y, begin), false);
+      layer.Forward(end - begin, At(x, begin),
+                    {.sums = SumsAt(sums, begin), .y = At(y, begin), .slope = At(slope, begin)},
+                    room);
     });
-    ctx->save_for_backward({x, z, sums, weight, bias});
+    ctx->save_for_backward({x, slope, sums, weight, bias});
     return y;
   }
 
@@ -70,7 +63,7 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
       layer.Backward(shares.SizeOf(index),
                      {.x = At(x, begin),
                       .sums = SumsAt(saved[2], begin),
-                      .z = At(saved[1], begin),
+                      .slope = At(saved[1], begin),
                       .dy = At(dy, begin)},
                      nullptr, share, room);
     });
@@ -97,7 +90,7 @@ void Append(const LayerTensors& layer, variable_list& list) {
 
 struct BlockFunction : torch::autograd::Function<BlockFunction> {
   // What backward needs of forward; then the parameters.
-  enum Saved : size_t { kX, kZ1, kZ2, kSums1, kSums2, kParameters };
+  enum Saved : size_t { kX, kInner, kSlope1, kSlope2, kSums1, kSums2, kParameters };
 
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, at::TensorList parameters,
                         double epsilon) {
@@ -106,23 +99,27 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     const BoardLayer first(LayerOf(parameters, 0, epsilon));
     const BoardLayer second(LayerOf(parameters, 1, epsilon));
     const int64_t boards = x.size(0);
-    const int64_t size = x.stride(0);
     const int64_t channels = parameters[2].size(0);
-    const Tensor z1 = torch::empty_like(x);
-    const Tensor z2 = torch::empty_like(x);
+    const Tensor inner = torch::empty_like(x);
+    const Tensor slope1 = torch::empty_like(x);
+    const Tensor slope2 = torch::empty_like(x);
     const Tensor y = torch::empty_like(x);
     const Tensor sums1 = torch::empty({boards, 2}, x.options());
     const Tensor sums2 = torch::empty({boards, 2}, x.options());
     learn::ForEachPiece(boards, kBoardsOfPiece, [&](int64_t begin, int64_t end) {
       const int64_t count = end - begin;
       LayerRoom room(0, channels, channels);
-      const Tensor inner = torch::empty({count, size}, x.options());
-      first.Forward(count, At(x, begin), SumsAt(sums1, begin), At(z1, begin), room);
-      nn::ApplyGelu(At(z1, begin), count * size, At(inner, 0), false);
-      second.Forward(count, At(inner, 0), SumsAt(sums2, begin), At(z2, begin), room);
-      AddGelu(At(x, begin), At(z2, begin), count * size, At(y, begin));
+      first.Forward(
+          count, At(x, begin),
+          {.sums = SumsAt(sums1, begin), .y = At(inner, begin), .slope = At(slope1, begin)}, room);
+      second.Forward(count, At(inner, begin),
+                     {.sums = SumsAt(sums2, begin),
+                      .onto = At(x, begin),
+                      .y = At(y, begin),
+                      .slope = At(slope2, begin)},
+                     room);
     });
-    variable_list saved = {x, z1, z2, sums1, sums2};
+    variable_list saved = {x, inner, slope1, slope2, sums1, sums2};
     saved.insert(saved.end(), parameters.begin(), parameters.end());
     ctx->save_for_backward(std::move(saved));
     ctx->saved_data["epsilon"] = epsilon;
@@ -169,19 +166,17 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
       LayerShare second_share = second_half.sums.Share(index);
       const int64_t begin = shares.FirstOf(index);
       const int64_t count = shares.SizeOf(index);
-      const Tensor inner = torch::empty({count, size}, x.options());
-      const Tensor dinner = torch::empty_like(inner);
-      nn::ApplyGelu(At(saved[kZ1], begin), count * size, At(inner, 0), false);
+      const Tensor dinner = torch::empty({count, size}, x.options());
       second.Backward(count,
-                      {.x = At(inner, 0),
+                      {.x = At(saved[kInner], begin),
                        .sums = SumsAt(saved[kSums2], begin),
-                       .z = At(saved[kZ2], begin),
+                       .slope = At(saved[kSlope2], begin),
                        .dy = At(dy, begin)},
                       At(dinner, 0), second_share, room);
       first.Backward(count,
                      {.x = At(x, begin),
                       .sums = SumsAt(saved[kSums1], begin),
-                      .z = At(saved[kZ1], begin),
+                      .slope = At(saved[kSlope1], begin),
                       .dy = At(dinner, 0),
                       .onto = At(dy, begin)},
                      At(dx, begin), first_share, room);

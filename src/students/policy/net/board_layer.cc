@@ -152,47 +152,64 @@ void BoardLayer::TransformInputs(int64_t boards, const float* x, const nn::NormS
   }
 }
 
-void BoardLayer::Forward(int64_t boards, const float* x, nn::NormSums* sums, float* z,
+namespace {
+
+// slope = gelu'(z), y = gelu(z) or gelu(z) + onto; slope holds z before.
+void ApplyGeluAndSlope(int64_t size, const float* onto, float* y, float* slope) {
+  for (int64_t i = 0; i < size; i += kLanes) {
+    const nn::GeluAndSlope gelu(Load(slope + i));
+    Store(y + i, onto == nullptr ? gelu.value : Load(onto + i) + gelu.value);
+    Store(slope + i, gelu.slope);
+  }
+}
+
+}  // namespace
+
+void BoardLayer::Forward(int64_t boards, const float* x, const ForwardTo& to,
                          LayerRoom& room) const {
   const int64_t in = PaddedBoard(inputs_);
   const int64_t out = PaddedBoard(outputs_);
-  const int64_t tiles = boards * kBoardTiles;
   if (norm_.weight != nullptr) {
     for (int64_t board = 0; board < boards; ++board) {
-      sums[board] = nn::SumsOf(norm_, x + board * 64 * in);
+      to.sums[board] = nn::SumsOf(norm_, x + board * 64 * in);
     }
   }
-  TransformInputs(boards, x, sums, room);
+  TransformInputs(boards, x, to.sums, room);
   for (int64_t tap = 0; tap < kTaps; ++tap) {
     nn::CachedGemm({.a = {room.inputs.data_ptr<float>() + tap * PieceStep(in), in},
                     .b = taps_.data_ptr<float>() + tap * inputs_ * out,
                     .b_row = out,
                     .c = room.outputs.data_ptr<float>() + tap * PieceStep(out),
                     .c_row = out,
-                    .rows = tiles,
+                    .rows = boards * kBoardTiles,
                     .depth = inputs_,
                     .columns = out});
   }
-  const float* products = room.outputs.data_ptr<float>();
-  for (int64_t tile = 0; tile < tiles; ++tile, products += out) {
-    float* to = z + (tile / kBoardTiles * 64 + FirstSquare(tile % kBoardTiles)) * out;
-    for (int64_t c = 0; c < out; c += kLanes) {
-      nn::winograd::TransformOutput(products + c, PieceStep(out), Load(bias_.data_ptr<float>() + c),
-                                    to + c, out);
+  for (int64_t board = 0; board < boards; ++board) {
+    const int64_t at = board * 64 * out;
+    for (int64_t tile = 0; tile < kBoardTiles; ++tile) {
+      const float* products = room.outputs.data_ptr<float>() + (board * kBoardTiles + tile) * out;
+      float* const z = to.slope + at + FirstSquare(tile) * out;
+      for (int64_t c = 0; c < out; c += kLanes) {
+        nn::winograd::TransformOutput(products + c, PieceStep(out),
+                                      Load(bias_.data_ptr<float>() + c), z + c, out);
+      }
     }
+    ApplyGeluAndSlope(64 * out, to.onto == nullptr ? nullptr : to.onto + at, to.y + at,
+                      to.slope + at);
   }
 }
 
 namespace {
 
-// dz = dy * gelu'(z) of one board, and the sum over its squares added to the bias's gradient.
-void GeluBackward(const float* z, const float* dy, int64_t row, float* dz, float* bias) {
+// dz = dy * slope of one board, and the sum over its squares added to the bias's gradient.
+void GeluBackward(const float* slope, const float* dy, int64_t row, float* dz, float* bias) {
   for (int64_t c = 0; c < row; c += kLanes) {
     Lanes sum = Load(bias + c);
     for (int64_t i = c; i < 64 * row; i += row) {
-      const Lanes slope = Load(dy + i) * nn::GeluSlope(Load(z + i));
-      Store(dz + i, slope);
-      sum += slope;
+      const Lanes product = Load(dy + i) * Load(slope + i);
+      Store(dz + i, product);
+      sum += product;
     }
     Store(bias + c, sum);
   }
@@ -269,7 +286,7 @@ BoardLayer::BackwardFrom BoardLayer::BackwardFrom::Later(int64_t board, int64_t 
                                                          int64_t out) const {
   return {.x = x + board * in,
           .sums = sums + board,
-          .z = z + board * out,
+          .slope = slope + board * out,
           .dy = dy + board * out,
           .onto = onto == nullptr ? nullptr : onto + board * in};
 }
@@ -282,7 +299,7 @@ void BoardLayer::Backward(int64_t boards, const BackwardFrom& from, float* dx, L
   const int64_t out = 64 * PaddedBoard(outputs_);
   float* const dz = room.dz.data_ptr<float>();
   for (int64_t board = 0; board < boards; ++board) {
-    GeluBackward(from.z + board * out, from.dy + board * out, out / 64, dz + board * out,
+    GeluBackward(from.slope + board * out, from.dy + board * out, out / 64, dz + board * out,
                  share.bias);
   }
   for (int64_t first = 0; first < boards; first += kBoardsOfPiece) {

@@ -1,11 +1,10 @@
-// One layer of the policy's CNN over a few boards, forward and backward: z = conv(norm(x)); gelu(z)
-// comes after it. 3x3 kernels with Winograd's transform (nn/conv/winograd.h), in float32 on the
-// CPU. A thread's boards stay in its cache, and so do weights, or sums of their gradients, while
-// boards pass.
+// One layer of the policy's CNN over a few boards, forward and backward: y = gelu(conv(norm(x))).
+// 3x3 kernels with Winograd's transform (nn/conv/winograd.h), in float32 on the CPU. A thread's
+// boards stay in its cache, and so do weights, or sums of their gradients, while boards pass.
 //
 //   const BoardLayer layer(tensors);
-//   layer.Forward(boards, x, sums, z, room);
-//   layer.Backward(boards, {.x = x, .sums = sums, .z = z, .dy = dy}, dx, share, room);
+//   layer.Forward(boards, x, {.sums = sums, .y = y, .slope = slope}, room);
+//   layer.Backward(boards, {.x = x, .sums = sums, .slope = slope, .dy = dy}, dx, share, room);
 //
 // Letters: P boards of a piece, I and O channels, Ip and Op the same padded to whole vectors
 // (PaddedBoard), T = 4 P tiles. Boards are (P, 64, Ip) or (P, 64, Op); behind the channels they
@@ -82,14 +81,21 @@ class BoardLayer {
  public:
   explicit BoardLayer(const LayerTensors& tensors);
 
-  void Forward(int64_t boards, const float* x, nn::NormSums* sums, float* z, LayerRoom& room) const;
+  // The results of Forward.
+  struct ForwardTo {
+    nn::NormSums* sums = nullptr;  // Of the norm, for backward.
+    const float* onto = nullptr;   // Added to y; may be nothing.
+    float* y = nullptr;
+    float* slope = nullptr;  // Of gelu, for backward.
+  };
+  void Forward(int64_t boards, const float* x, const ForwardTo& to, LayerRoom& room) const;
 
   // The inputs of Backward.
   struct BackwardFrom {
     const float* x = nullptr;            // As Forward got it ...
     const nn::NormSums* sums = nullptr;  // ... and left these.
-    const float* z = nullptr;
-    const float* dy = nullptr;    // Gradient of gelu(z).
+    const float* slope = nullptr;
+    const float* dy = nullptr;
     const float* onto = nullptr;  // Added to dx; may be nothing.
 
     // The same from a board on, of `in` and `out` numbers.

@@ -15,10 +15,12 @@ inline constexpr int64_t kBoardsOfPiece = 8;
 
 // As many threads can work as there are shares. Their sums take memory as the square of the
 // channels does, boards as the channels do: the more channels, the more boards are worth a share.
+// Adding up 16 sums of 64 channels takes 4% of a step, 8 half of that.
 class Shares {
  public:
   Shares(int64_t boards, int64_t channels)
-      : boards_(boards), size_(kBoardsOfPiece * std::max<int64_t>(1, channels / 32)) {}
+      : boards_(boards),
+        size_(kBoardsOfPiece * std::clamp<int64_t>(channels / 16, 1, kMaxPieces)) {}
 
   int64_t count() const { return (boards_ + size_ - 1) / size_; }
   // Boards of a share; the last may have less.
@@ -28,6 +30,8 @@ class Shares {
   int64_t SizeOf(int64_t share) const { return std::min(size_, boards_ - FirstOf(share)); }
 
  private:
+  static constexpr int64_t kMaxPieces = 4;
+
   int64_t boards_;
   int64_t size_;
 };
