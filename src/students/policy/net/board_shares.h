@@ -13,14 +13,16 @@ namespace kibitz::policy {
 // Boards that go through a layer together.
 inline constexpr int64_t kBoardsOfPiece = 8;
 
-// As many threads can work as there are shares. Their sums take memory as the square of the
-// channels does, boards as the channels do: the more channels, the more boards are worth a share.
-// Adding up 16 sums of 64 channels takes 4% of a step, 8 half of that.
+// As many threads can work as there are shares: eight at least where the batch has as many pieces.
+// The sums of a share take memory as the square of the channels does, boards as the channels do:
+// the more channels, the more boards are worth a share, up to 32. With 16 boards of 64 channels,
+// adding up the sums took 4% of a step.
 class Shares {
  public:
-  Shares(int64_t boards, int64_t channels)
-      : boards_(boards),
-        size_(kBoardsOfPiece * std::clamp<int64_t>(channels / 16, 1, kMaxPieces)) {}
+  Shares(int64_t boards, int64_t channels) : boards_(boards) {
+    const int64_t pieces = (boards + kBoardsOfPiece - 1) / kBoardsOfPiece;
+    size_ = kBoardsOfPiece * std::clamp<int64_t>(std::min(channels / 16, pieces / 8), 1, 4);
+  }
 
   int64_t count() const { return (boards_ + size_ - 1) / size_; }
   // Boards of a share; the last may have less.
@@ -30,8 +32,6 @@ class Shares {
   int64_t SizeOf(int64_t share) const { return std::min(size_, boards_ - FirstOf(share)); }
 
  private:
-  static constexpr int64_t kMaxPieces = 4;
-
   int64_t boards_;
   int64_t size_;
 };
