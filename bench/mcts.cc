@@ -53,6 +53,11 @@ struct Outputs {
 
 // --- The yardstick ---
 
+// Channels from one square to the next: whole tiles of a product.
+constexpr int64_t PaddedToTiles(int64_t channels) {
+  return nn::RoundUp(channels, nn::kTileColumns);
+}
+
 constexpr int64_t kBordered = 10;  // Squares of a board's side with a border of zeros.
 
 // Direct convolution of one board: for each place of the window a product of packed weights and
@@ -63,8 +68,8 @@ class DirectConv {
       : inputs_(conv.inputs),
         outputs_(conv.outputs),
         size_(conv.size),
-        weights_(nn::PaddedChannels(conv.outputs) * conv.inputs * Window()),
-        bias_(nn::PaddedChannels(conv.outputs)) {
+        weights_(PaddedToTiles(conv.outputs) * conv.inputs * Window()),
+        bias_(PaddedToTiles(conv.outputs)) {
     std::copy(conv.bias.begin(), conv.bias.end(), bias_.data());
     for (int64_t i = 0; i < static_cast<int64_t>(conv.weight.size()); ++i) {
       const int64_t n = i / (inputs_ * Window());
@@ -81,8 +86,8 @@ class DirectConv {
   }
 
   void Run(const float* x, float* y, bool relu) const {
-    const int64_t x_row = nn::PaddedChannels(inputs_);
-    const int64_t y_row = nn::PaddedChannels(outputs_);
+    const int64_t x_row = PaddedToTiles(inputs_);
+    const int64_t y_row = PaddedToTiles(outputs_);
     const int64_t reach = size_ / 2;
     for (int64_t column = 0; column < outputs_; column += nn::kTileColumns) {
       const float* weights = weights_.data() + column * inputs_ * Window();
@@ -195,18 +200,18 @@ class DirectNet {
     const int64_t planes = convs_[conv + 1].outputs();
     const int64_t channels = convs_[conv + 2].outputs();
     for (int64_t square = 0; square < kSquares; ++square) {
-      std::copy_n(z + Place(square) * nn::PaddedChannels(planes), planes, policy + square * planes);
+      std::copy_n(z + Place(square) * PaddedToTiles(planes), planes, policy + square * planes);
     }
     convs_[conv + 2].Run(x, y, true);
     for (int64_t i = 0; i < kSquares * channels; ++i) {
-      value[i] = y[Place(i % kSquares) * nn::PaddedChannels(channels) + i / kSquares];
+      value[i] = y[Place(i % kSquares) * PaddedToTiles(channels) + i / kSquares];
     }
   }
 
   static int64_t Place(int64_t square) { return (square / 8 + 1) * kBordered + square % 8 + 1; }
 
   static void Expand(const PlaneInput& position, float* x) {
-    const int64_t row = nn::PaddedChannels(static_cast<int64_t>(position.squares.size()));
+    const int64_t row = PaddedToTiles(static_cast<int64_t>(position.squares.size()));
     for (size_t k = 0; k < position.squares.size(); ++k) {
       for (uint64_t left = position.squares[k]; left != 0; left &= left - 1) {
         x[Place(std::countr_zero(left)) * row + static_cast<int64_t>(k)] = position.values[k];
@@ -225,7 +230,7 @@ class DirectNet {
   // x = relu(x + squeeze(z))
   static void AddBlock(const nn::ResidualBlockWeights& block, const float* z, float* x) {
     const int64_t channels = block.second.outputs;
-    const int64_t row = nn::PaddedChannels(channels);
+    const int64_t row = PaddedToTiles(channels);
     std::vector<float> means(static_cast<size_t>(channels));
     for (int64_t square = 0; square < kSquares; ++square) {
       for (size_t c = 0; c < means.size(); ++c)

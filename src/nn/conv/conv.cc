@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "nn/conv/winograd.h"
-#include "nn/kernels/gemm_tile.h"
+#include "nn/kernels/cached_gemm.h"
 
 namespace kibitz::nn {
 namespace {
@@ -14,27 +14,27 @@ using winograd::kBoardTiles;
 using winograd::kOutputSide;
 using winograd::kSide;
 using winograd::kTaps;
+using winograd::TapStep;
 
-// From one tile to the next: an odd number of cache lines, because lines that are a multiple of
-// 4096 bytes apart evict each other from L1.
-constexpr int64_t TileStep(int64_t row) { return kTaps * row + kTileColumns; }
+// From one tile to the next: no multiple of 4096 bytes.
 constexpr int64_t kProductStep = (kSide + 1) * kTileColumns;
 constexpr int64_t kLineStep = (kSide * kOutputSide + 1) * kTileColumns;
 
-// All tiles of x to their taps, (T, 36, row) with tiles TileStep apart.
+// All tiles of x to their taps, (36, T, row) with taps TapStep apart.
 void TransformInputs(int64_t positions, const float* x, int64_t row, float* taps) {
-  for (int64_t tile = 0; tile < positions * kBoardTiles; ++tile) {
+  const int64_t tiles = positions * kBoardTiles;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
     winograd::TransformTile(x + tile / kBoardTiles * kSquares * row, tile % kBoardTiles, row,
-                            taps + tile * TileStep(row));
+                            taps + tile * row, TapStep(tiles, row));
   }
 }
 
-// A line of six products to four outputs, for all tiles.
-void TransformProducts(int64_t line, int64_t tiles, ConvRoom& room) {
+// A line of six products to four outputs, for `width` channels of all tiles.
+void TransformProducts(int64_t line, int64_t tiles, int64_t width, ConvRoom& room) {
   const float* from = room.products.data();
   float* to = room.lines.data() + line * kOutputSide * kTileColumns;
   for (int64_t tile = 0; tile < tiles; ++tile, from += kProductStep, to += kLineStep) {
-    for (int64_t i = 0; i < kTileColumns; i += kLanes) {
+    for (int64_t i = 0; i < width; i += kLanes) {
       winograd::OutputLine(from + i, kTileColumns).Write(to + i, kTileColumns);
     }
   }
@@ -61,11 +61,12 @@ void Conv::PackTaps(const ConvWeights& weights, FloatPool& pool) {
   bias_ = AlignedArray<float>(PaddedChannels(outputs_));
   std::copy(weights.bias.begin(), weights.bias.end(), bias_.data());
   for (int64_t n = 0; n < outputs_; ++n) {
-    float* to = packed + n / kTileColumns * kTaps * inputs_ * kTileColumns + n % kTileColumns;
+    const Panel panel = PanelOf(n);
+    float* to = packed + panel.first * kTaps * inputs_ + n - panel.first;
     for (int64_t k = 0; k < inputs_; ++k) {
       const auto taps = winograd::TransformWeights(weights.weight.data() + (n * inputs_ + k) * 9);
       for (int64_t tap = 0; tap < kTaps; ++tap) {
-        to[(tap * inputs_ + k) * kTileColumns] = taps[static_cast<size_t>(tap)];
+        to[(tap * inputs_ + k) * panel.width] = taps[static_cast<size_t>(tap)];
       }
     }
   }
@@ -92,40 +93,82 @@ void Conv::Run(int64_t positions, const float* x, float* y, const ConvFinish& fi
                            .y_row = PaddedChannels(outputs_)},
                           finish.activation);
   }
+  Prepare(positions, x, room);
+  for (int64_t channel = 0; channel < outputs_; channel += kTileColumns) {
+    RunPanel(PanelOf(channel), positions * kBoardTiles, y, finish, room);
+  }
+}
+
+void Conv::RunPart(const ConvPart& part, const float* x, float* y, const ConvFinish& finish,
+                   ConvRoom& room) const {
+  CHECK(bias_.size() > 0);
+  const int64_t begin = panels() * part.index / part.count;
+  const int64_t end = panels() * (part.index + 1) / part.count;
+  if (begin == end) return;
+  Prepare(1, x, room);
+  for (int64_t panel = begin; panel < end; ++panel) {
+    RunPanel(PanelOf(panel * kTileColumns), kBoardTiles, y, finish, room);
+  }
+}
+
+void Conv::Prepare(int64_t positions, const float* x, ConvRoom& room) const {
+  const int64_t row = PaddedChannels(inputs_);
   const int64_t tiles = positions * kBoardTiles;
   room.lines.Reserve(tiles * kLineStep);
-  room.taps.Reserve(tiles * TileStep(row));
+  room.taps.Reserve(kTaps * TapStep(tiles, row));
   room.products.Reserve(tiles * kProductStep);
   TransformInputs(positions, x, row, room.taps.data());
-  for (int64_t panel = 0; panel * kTileColumns < outputs_; ++panel) {
-    for (int64_t line = 0; line < kSide; ++line) {
-      MultiplyLine(panel, line, tiles, room);
-      TransformProducts(line, tiles, room);
+}
+
+Conv::Panel Conv::PanelOf(int64_t channel) const {
+  const int64_t first = channel / kTileColumns * kTileColumns;
+  return {first, std::min(kTileColumns, bias_.size() - first)};
+}
+
+void Conv::RunPanel(const Panel& panel, int64_t tiles, float* y, const ConvFinish& finish,
+                    ConvRoom& room) const {
+  for (int64_t line = 0; line < kSide; ++line) {
+    if (panel.width == kTileColumns) {
+      MultiplyLine<2>(panel, line, tiles, room);
+    } else {
+      MultiplyLine<1>(panel, line, tiles, room);
     }
-    WriteOutputs(panel, tiles, y, finish, room);
+    TransformProducts(line, tiles, panel.width, room);
   }
+  WriteOutputs(panel, tiles, y, finish, room);
 }
 
 namespace {
 
+// Rows of one or two vectors of sums.
+template <int64_t kRows, int64_t kVectors>
+struct Sums : TileSums<kRows> {
+  void AddRow(const float* a, int64_t a_row, const float* b) {
+    this->Add(a, a_row, Load(b), Load(b + kLanes));
+  }
+};
+template <int64_t kRows>
+struct Sums<kRows, 1> : VectorSums<kRows> {
+  void AddRow(const float* a, int64_t a_row, const float* b) { this->Add(a, a_row, Load(b)); }
+};
+
 // GemmRows with packed weights and neighbouring columns of `a`. Each of the first `fetch` steps
 // prefetches a cache line of the `next` weights, so that they arrive while these are used.
-template <int64_t kRows>
+template <int64_t kRows, int64_t kVectors>
 inline void PrefetchingGemmRows(const Gemm& gemm, const float* next, int64_t fetch) {
-  TileSums<kRows> sums;
+  constexpr int64_t kWidth = kVectors * kLanes;
+  Sums<kRows, kVectors> sums;
   const float* column = gemm.a.data;
   const int64_t a_row = gemm.a.row;
   const float* b = gemm.b;
   const float* const last = column + gemm.depth;
   for (const float* const end = column + fetch; column < end; ++column) {
     __builtin_prefetch(next);
-    sums.Add(column, a_row, Load(b), Load(b + kLanes));
-    b += kTileColumns;
-    next += kTileColumns;
+    sums.AddRow(column, a_row, b);
+    b += kWidth;
+    next += kWidth;
   }
-  for (; column < last; ++column, b += kTileColumns) {
-    sums.Add(column, a_row, Load(b), Load(b + kLanes));
-  }
+  for (; column < last; ++column, b += kWidth) sums.AddRow(column, a_row, b);
   sums.Write(gemm.c, gemm.c_row);
 }
 
@@ -137,36 +180,37 @@ int64_t RowsOf(int64_t tiles_left) {
 
 }  // namespace
 
-// For each of a line's taps a product of (T, C) and (C, kTileColumns).
-void Conv::MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const {
+// For each of a line's taps a product of (T, C) and (C, width).
+template <int64_t kVectors>
+void Conv::MultiplyLine(const Panel& panel, int64_t line, int64_t tiles, ConvRoom& room) const {
+  constexpr int64_t kWidth = kVectors * kLanes;
   const int64_t row = PaddedChannels(inputs_);
-  const int64_t step = TileStep(row);
-  const int64_t size = inputs_ * kTileColumns;
+  const int64_t size = inputs_ * kWidth;
   for (int64_t i = 0; i < kSide; ++i) {
     const int64_t tap = line * kSide + i;
-    const float* a = room.taps.data() + tap * row;
-    const float* b = taps_ + (panel * kTaps + tap) * size;
+    const float* a = room.taps.data() + tap * TapStep(tiles, row);
+    const float* b = taps_ + panel.first * kTaps * inputs_ + tap * size;
     const float* next = b + size;  // Only a hint; may point past the last layer.
     float* c = room.products.data() + i * kTileColumns;
     for (int64_t tile = 0; tile < tiles;) {
       const int64_t rows = RowsOf(tiles - tile);
       const int64_t fetch = std::min(inputs_, inputs_ * rows / tiles + 1);
-      const Gemm gemm = {.a = {.data = a, .row = step},
+      const Gemm gemm = {.a = {.data = a, .row = row},
                          .b = b,
-                         .b_row = kTileColumns,
+                         .b_row = kWidth,
                          .c = c,
                          .c_row = kProductStep,
                          .rows = rows,
                          .depth = inputs_};
       if (rows == kTileRows) {
-        PrefetchingGemmRows<kTileRows>(gemm, next, fetch);
+        PrefetchingGemmRows<kTileRows, kVectors>(gemm, next, fetch);
       } else {
-        PrefetchingGemmRows<4>(gemm, next, fetch);
+        PrefetchingGemmRows<4, kVectors>(gemm, next, fetch);
       }
       tile += rows;
-      a += rows * step;
+      a += rows * row;
       c += rows * kProductStep;
-      next += fetch * kTileColumns;
+      next += fetch * kWidth;
     }
   }
 }
@@ -176,9 +220,9 @@ namespace {
 // Applies a ConvFinish to one tile's outputs and writes them. `to` points to its first square.
 template <bool kSkip, typename Activate>
 inline void WriteTile(const float* lines, const float* bias, const float* skip, float* to,
-                      int64_t row, const Activate& activate) {
+                      int64_t row, int64_t width, const Activate& activate) {
   const int64_t rank = kBoardSide * row;
-  for (int64_t i = 0; i < kTileColumns; i += kLanes) {
+  for (int64_t i = 0; i < width; i += kLanes) {
     const Lanes offset = Load(bias + i);
     for (int64_t file = 0; file < kOutputSide; ++file) {
       winograd::OutputLine line(lines + file * kTileColumns + i, kOutputSide * kTileColumns);
@@ -204,19 +248,19 @@ inline void WriteTile(const float* lines, const float* bias, const float* skip, 
 
 }  // namespace
 
-void Conv::WriteOutputs(int64_t panel, int64_t tiles, float* y, const ConvFinish& finish,
+void Conv::WriteOutputs(const Panel& panel, int64_t tiles, float* y, const ConvFinish& finish,
                         const ConvRoom& room) const {
   const int64_t row = PaddedChannels(outputs_);
-  const float* bias = bias_.data() + panel * kTileColumns;
+  const float* bias = bias_.data() + panel.first;
   WithActivation(finish.activation, [&](const auto& activate) {
     for (int64_t tile = 0; tile < tiles; ++tile) {
       const int64_t square = tile % 4 / 2 * kOutputSide * kBoardSide + tile % 2 * kOutputSide;
-      const int64_t place = (tile / 4 * kSquares + square) * row + panel * kTileColumns;
+      const int64_t place = (tile / 4 * kSquares + square) * row + panel.first;
       const float* lines = room.lines.data() + tile * kLineStep;
       if (finish.skip != nullptr) {
-        WriteTile<true>(lines, bias, finish.skip + place, y + place, row, activate);
+        WriteTile<true>(lines, bias, finish.skip + place, y + place, row, panel.width, activate);
       } else {
-        WriteTile<false>(lines, bias, nullptr, y + place, row, activate);
+        WriteTile<false>(lines, bias, nullptr, y + place, row, panel.width, activate);
       }
     }
   });

@@ -18,6 +18,7 @@
 #include "nn/kernels/activation.h"
 #include "nn/kernels/aligned.h"
 #include "nn/kernels/cached_linear.h"
+#include "nn/kernels/gemm_tile.h"
 
 namespace kibitz::nn {
 
@@ -36,9 +37,15 @@ struct ConvFinish {
   std::optional<Activation> activation = {};
 };
 
+// The index-th of `count` parts.
+struct ConvPart {
+  int64_t index = 0;
+  int64_t count = 1;
+};
+
 // Scratch memory of a thread; grows as needed, and one serves all layers.
 struct ConvRoom {
-  AlignedArray<float> taps;      // (T, 36, C)
+  AlignedArray<float> taps;      // (36, T, C), with room between taps.
   AlignedArray<float> products;  // (T, 6, kTileColumns): of one line of taps.
   AlignedArray<float> lines;     // (T, 6, 4, kTileColumns): outputs along each line.
 };
@@ -58,18 +65,37 @@ class Conv {
   // A position's result does not depend on the others'. x and y must not overlap.
   void Run(int64_t positions, const float* x, float* y, const ConvFinish& finish,
            ConvRoom& room) const;
+  // Some output channels of a 3x3 window, of one position: for threads that share it. More parts
+  // than panels() leave some empty.
+  void RunPart(const ConvPart& part, const float* x, float* y, const ConvFinish& finish,
+               ConvRoom& room) const;
+  // Of output channels that are multiplied together; 0 with a 1x1 window.
+  int64_t panels() const { return (bias_.size() + kTileColumns - 1) / kTileColumns; }
 
  private:
+  // Output channels that are multiplied together: one or two vectors.
+  struct Panel {
+    int64_t first = 0;
+    int64_t width = 0;
+  };
+
   void PackTaps(const ConvWeights& weights, FloatPool& pool);
-  void MultiplyLine(int64_t panel, int64_t line, int64_t tiles, ConvRoom& room) const;
-  void WriteOutputs(int64_t panel, int64_t tiles, float* y, const ConvFinish& finish,
+  Panel PanelOf(int64_t channel) const;
+  // Makes room and transforms the inputs.
+  void Prepare(int64_t positions, const float* x, ConvRoom& room) const;
+  void RunPanel(const Panel& panel, int64_t tiles, float* y, const ConvFinish& finish,
+                ConvRoom& room) const;
+  template <int64_t kVectors>
+  void MultiplyLine(const Panel& panel, int64_t line, int64_t tiles, ConvRoom& room) const;
+  void WriteOutputs(const Panel& panel, int64_t tiles, float* y, const ConvFinish& finish,
                     const ConvRoom& room) const;
 
   int64_t inputs_ = 0;
   int64_t outputs_ = 0;
-  CachedLinear pointwise_;       // 1x1
-  const float* taps_ = nullptr;  // 3x3: (panels, 36, C, kTileColumns), in the pool.
-  AlignedArray<float> bias_;     // 3x3: (panels * kTileColumns)
+  CachedLinear pointwise_;  // 1x1
+  // 3x3: (panels, 36, C, kTileColumns), in the pool; the last panel may be one vector wide.
+  const float* taps_ = nullptr;
+  AlignedArray<float> bias_;  // 3x3: (PaddedChannels(outputs))
 };
 
 }  // namespace kibitz::nn

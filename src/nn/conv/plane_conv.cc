@@ -66,7 +66,8 @@ void AddStrip(Pieces pieces, int64_t place, float* to) {
 void AddStep(Pieces pieces, int64_t place, int64_t row, float* to) {
   int64_t c = 0;
   for (; c + 8 * kLanes <= row; c += 8 * kLanes) AddStrip<8>(pieces, place + c, to + c);
-  for (; c < row; c += 2 * kLanes) AddStrip<2>(pieces, place + c, to + c);
+  for (; c + 2 * kLanes <= row; c += 2 * kLanes) AddStrip<2>(pieces, place + c, to + c);
+  if (c < row) AddStrip<1>(pieces, place + c, to + c);
 }
 
 // A plane that is more than half full is a full one minus the missing squares: at most 32 pieces.

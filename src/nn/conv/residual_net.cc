@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 
 #include "base/error.h"
 #include "nn/kernels/linear.h"
@@ -214,9 +215,17 @@ struct ResidualNet::Parts {
   PackedRows packed;
 
   explicit Parts(const ResidualWeights& weights);
-  void RunGroup(std::span<const PlaneInput> positions, int64_t first, float* policy, Room& room);
-  void RunBlock(const Block& block, int64_t positions, Room& room) const;
-  void RunPolicy(int64_t first, int64_t positions, float* policy, Room& room);
+  // All positions, a group at a time on each thread.
+  void RunGroups(Team& team, std::span<const PlaneInput> positions, float* policy);
+  // One position, whose convolutions all threads share.
+  void RunAlone(Team& team, const PlaneInput& position, float* policy);
+  // The layers of some positions, from `first` on, up to what all share. run(conv, x, y, finish)
+  // runs a convolution over them.
+  using RunConv = std::function<void(const Conv&, const float*, float*, const ConvFinish&)>;
+  void RunLayers(std::span<const PlaneInput> positions, int64_t first, float* policy, Room& room,
+                 const RunConv& run);
+  void RunBlock(const Block& block, int64_t positions, Room& room, const RunConv& run) const;
+  void RunPolicy(int64_t first, int64_t positions, float* policy, Room& room, const RunConv& run);
   void FinishValue(Team& team, int64_t positions, float* value);
   int64_t HiddenRow() const { return PaddedChannels(value_hidden.outputs()); }
 };
@@ -242,8 +251,41 @@ ResidualNet::Parts::Parts(const ResidualWeights& weights)
   }
 }
 
-void ResidualNet::Parts::RunGroup(std::span<const PlaneInput> positions, int64_t first,
-                                  float* policy_out, Room& room) {
+void ResidualNet::Parts::RunGroups(Team& team, std::span<const PlaneInput> positions,
+                                   float* policy_out) {
+  const auto count = static_cast<int64_t>(positions.size());
+  const int64_t threads = std::min<int64_t>(team.size(), count);
+  // The same number of groups for each thread, of equal size.
+  const int64_t groups = RoundUp((count + kGroup - 1) / kGroup, threads);
+  std::atomic<int64_t> next = 0;
+  team.Run(threads, [&](int64_t thread) {
+    Room& room = rooms[static_cast<size_t>(thread)];
+    for (int64_t group = next++; group < groups; group = next++) {
+      const int64_t first = count * group / groups;
+      const int64_t size = count * (group + 1) / groups - first;
+      if (size == 0) continue;
+      RunLayers(positions.subspan(static_cast<size_t>(first), static_cast<size_t>(size)), first,
+                policy_out, room,
+                [&](const Conv& conv, const float* x, float* y, const ConvFinish& finish) {
+                  conv.Run(size, x, y, finish, room.conv);
+                });
+    }
+  });
+}
+
+void ResidualNet::Parts::RunAlone(Team& team, const PlaneInput& position, float* policy_out) {
+  RunLayers({&position, 1}, 0, policy_out, rooms[0],
+            [&](const Conv& conv, const float* x, float* y, const ConvFinish& finish) {
+              const int64_t parts = std::min<int64_t>(team.size(), conv.panels());
+              if (parts < 2) return conv.Run(1, x, y, finish, rooms[0].conv);
+              team.Run(parts, [&](int64_t part) {
+                conv.RunPart({part, parts}, x, y, finish, rooms[static_cast<size_t>(part)].conv);
+              });
+            });
+}
+
+void ResidualNet::Parts::RunLayers(std::span<const PlaneInput> positions, int64_t first,
+                                   float* policy_out, Room& room, const RunConv& run) {
   const auto count = static_cast<int64_t>(positions.size());
   const int64_t row = PaddedChannels(input.outputs());
   for (AlignedArray<float>* array : {&room.x, &room.inside, &room.out}) {
@@ -253,38 +295,38 @@ void ResidualNet::Parts::RunGroup(std::span<const PlaneInput> positions, int64_t
     input.Run(positions[static_cast<size_t>(p)], room.x.data() + p * kSquares * row, activation,
               room.planes);
   }
-  for (const Block& block : blocks) RunBlock(block, count, room);
-  RunPolicy(first, count, policy_out, room);
-  value.Run(count, room.x.data(),
-            value_boards.data() + first * kSquares * PaddedChannels(value.outputs()),
-            {.activation = activation}, room.conv);
+  for (const Block& block : blocks) RunBlock(block, count, room, run);
+  RunPolicy(first, count, policy_out, room, run);
+  run(value, room.x.data(),
+      value_boards.data() + first * kSquares * PaddedChannels(value.outputs()),
+      {.activation = activation});
 }
 
-void ResidualNet::Parts::RunBlock(const Block& block, int64_t positions, Room& room) const {
-  block.first.Run(positions, room.x.data(), room.inside.data(), {.activation = activation},
-                  room.conv);
+void ResidualNet::Parts::RunBlock(const Block& block, int64_t positions, Room& room,
+                                  const RunConv& run) const {
+  run(block.first, room.x.data(), room.inside.data(), {.activation = activation});
   if (block.squeeze) {
-    block.second.Run(positions, room.inside.data(), room.out.data(), {}, room.conv);
+    run(block.second, room.inside.data(), room.out.data(), {});
     block.squeeze->Run(positions, room.out.data(), room.x.data());
   } else {
-    block.second.Run(positions, room.inside.data(), room.x.data(),
-                     {.skip = room.x.data(), .activation = activation}, room.conv);
+    run(block.second, room.inside.data(), room.x.data(),
+        {.skip = room.x.data(), .activation = activation});
   }
 }
 
-void ResidualNet::Parts::RunPolicy(int64_t first, int64_t positions, float* to, Room& room) {
+void ResidualNet::Parts::RunPolicy(int64_t first, int64_t positions, float* to, Room& room,
+                                   const RunConv& run) {
   if (policy_dense) {
     const int64_t row = PaddedChannels(policy.outputs());
-    policy.Run(positions, room.x.data(), policy_boards.data() + first * kSquares * row,
-               {.activation = activation}, room.conv);
-    return;
+    return run(policy, room.x.data(), policy_boards.data() + first * kSquares * row,
+               {.activation = activation});
   }
-  policy.Run(positions, room.x.data(), room.inside.data(), {.activation = activation}, room.conv);
+  run(policy, room.x.data(), room.inside.data(), {.activation = activation});
   const int64_t planes = policy_planes->outputs();
   const int64_t row = PaddedChannels(planes);
   float* own = to + first * kSquares * planes;
   float* out = row == planes ? own : room.out.data();
-  policy_planes->Run(positions, room.inside.data(), out, {}, room.conv);
+  run(*policy_planes, room.inside.data(), out, {});
   if (out == own) return;
   for (int64_t square = 0; square < positions * kSquares; ++square) {
     std::copy_n(out + square * row, planes, own + square * planes);
@@ -366,24 +408,13 @@ void ResidualNet::Run(Team& team, std::span<const PlaneInput> positions, float* 
   Parts& parts = *parts_;
   const auto count = static_cast<int64_t>(positions.size());
   if (count == 0) return;
-  const int64_t threads = std::min<int64_t>(team.size(), count);
-  parts.rooms.resize(std::max(parts.rooms.size(), static_cast<size_t>(threads)));
+  parts.rooms.resize(std::max(parts.rooms.size(), static_cast<size_t>(team.size())));
   parts.value_boards.Reserve(count * kSquares * PaddedChannels(parts.value.outputs()));
   if (parts.policy_dense) {
     parts.policy_boards.Reserve(count * kSquares * PaddedChannels(parts.policy.outputs()));
   }
-  // The same number of groups for each thread, of equal size.
-  const int64_t groups = RoundUp((count + kGroup - 1) / kGroup, threads);
-  std::atomic<int64_t> next = 0;
-  team.Run(threads, [&](int64_t thread) {
-    for (int64_t group = next++; group < groups; group = next++) {
-      const int64_t first = count * group / groups;
-      const int64_t size = count * (group + 1) / groups - first;
-      if (size == 0) continue;
-      parts.RunGroup(positions.subspan(static_cast<size_t>(first), static_cast<size_t>(size)),
-                     first, policy, parts.rooms[static_cast<size_t>(thread)]);
-    }
-  });
+  count == 1 && team.size() > 1 ? parts.RunAlone(team, positions[0], policy)
+                                : parts.RunGroups(team, positions, policy);
   if (parts.policy_dense) {
     const int64_t inputs = parts.policy_dense->inputs();
     parts.packed.Pack(team, count, *parts.policy_dense, [&](int64_t p, float* out) {

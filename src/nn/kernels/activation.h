@@ -1,12 +1,11 @@
 // The activations of convolutional networks, and the padding of their channels: a square's channels
-// lie side by side, rounded up to whole tiles of a product (gemm_tile.h).
+// lie side by side, rounded up to whole vectors.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include "nn/kernels/aligned.h"
-#include "nn/kernels/gemm_tile.h"
 #include "nn/kernels/lanes.h"
 
 namespace kibitz::nn {
@@ -14,7 +13,7 @@ namespace kibitz::nn {
 enum class Activation : uint8_t { kRelu, kMish };
 
 // Floats from one square's channels to the next square's.
-constexpr int64_t PaddedChannels(int64_t channels) { return RoundUp(channels, kTileColumns); }
+constexpr int64_t PaddedChannels(int64_t channels) { return RoundUp(channels, kLanes); }
 
 inline Lanes Relu(Lanes x) { return Larger(x, Lanes{}); }
 

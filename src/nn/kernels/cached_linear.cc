@@ -3,9 +3,15 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "nn/kernels/gemm_tile.h"
+#include "nn/kernels/cached_gemm.h"
 
 namespace kibitz::nn {
+namespace {
+
+// Whose sums stay in the first cache until the activation; whole tiles.
+constexpr int64_t kRowsAtOnce = 24;
+
+}  // namespace
 
 CachedLinear::CachedLinear(const DenseWeights& weights)
     : inputs_(weights.inputs),
@@ -16,8 +22,10 @@ CachedLinear::CachedLinear(const DenseWeights& weights)
   CHECK(static_cast<int64_t>(weights.bias.size()) == outputs_);
   for (int64_t n = 0; n < outputs_; ++n) {
     const float* from = weights.weight.data() + n * inputs_;
-    float* to = weight_.data() + n / kTileColumns * inputs_ * kTileColumns + n % kTileColumns;
-    for (int64_t k = 0; k < inputs_; ++k) to[k * kTileColumns] = from[k];
+    const int64_t first = n / kTileColumns * kTileColumns;
+    const int64_t width = std::min(kTileColumns, bias_.size() - first);
+    float* to = weight_.data() + first * inputs_ + n - first;
+    for (int64_t k = 0; k < inputs_; ++k) to[k * width] = from[k];
   }
   std::copy(weights.bias.begin(), weights.bias.end(), bias_.data());
 }
@@ -27,23 +35,30 @@ size_t CachedLinear::memory_bytes() const {
 }
 
 void CachedLinear::Run(const Rows& rows, std::optional<Activation> activation) const {
-  for (int64_t column = 0; column < outputs_; column += kTileColumns) {
-    const Lanes left = Load(bias_.data() + column);
-    const Lanes right = Load(bias_.data() + column + kLanes);
-    for (int64_t row = 0; row < rows.count; row += kTileRows) {
-      const int64_t count = std::min(kTileRows, rows.count - row);
-      float* c = rows.y + row * rows.y_row + column;
-      GemmTile({.a = {.data = rows.x + row * rows.x_row, .row = rows.x_row},
-                .b = weight_.data() + column * inputs_,
-                .b_row = kTileColumns,
-                .c = c,
-                .c_row = rows.y_row,
-                .rows = count,
-                .depth = inputs_});
-      for (int64_t i = 0; i < count; ++i, c += rows.y_row) {
-        Store(c, Apply(activation, Load(c) + left));
-        Store(c + kLanes, Apply(activation, Load(c + kLanes) + right));
-      }
+  for (int64_t column = 0; column < bias_.size(); column += kTileColumns) {
+    for (int64_t row = 0; row < rows.count; row += kRowsAtOnce) {
+      RunPanel(rows, row, column, activation);
+    }
+  }
+}
+
+void CachedLinear::RunPanel(const Rows& rows, int64_t row, int64_t column,
+                            std::optional<Activation> activation) const {
+  const int64_t count = std::min(kRowsAtOnce, rows.count - row);
+  const int64_t width = std::min(kTileColumns, bias_.size() - column);
+  float* const y = rows.y + row * rows.y_row + column;
+  GemmVectors({.a = {.data = rows.x + row * rows.x_row, .row = rows.x_row},
+               .b = weight_.data() + column * inputs_,
+               .b_row = width,
+               .c = y,
+               .c_row = rows.y_row,
+               .rows = count,
+               .depth = inputs_,
+               .columns = width});
+  for (int64_t i = 0; i < width; i += kLanes) {
+    const Lanes bias = Load(bias_.data() + column + i);
+    for (float* c = y + i; c < y + i + count * rows.y_row; c += rows.y_row) {
+      Store(c, Apply(activation, Load(c) + bias));
     }
   }
 }

@@ -41,10 +41,15 @@ class CachedLinear {
   void Run(const Rows& rows, std::optional<Activation> activation) const;
 
  private:
+  // Some rows from `row` on, the panel at `column`.
+  void RunPanel(const Rows& rows, int64_t row, int64_t column,
+                std::optional<Activation> activation) const;
+
   int64_t inputs_ = 0;
   int64_t outputs_ = 0;
-  AlignedArray<float> weight_;  // (panels, inputs, kTileColumns)
-  AlignedArray<float> bias_;    // (panels * kTileColumns)
+  // (panels, inputs, kTileColumns); the last panel may be one vector wide.
+  AlignedArray<float> weight_;
+  AlignedArray<float> bias_;  // (PaddedChannels(outputs))
 };
 
 }  // namespace kibitz::nn

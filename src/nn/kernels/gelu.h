@@ -24,13 +24,21 @@ inline Lanes Gelu(Lanes x) {
   return 0.5F * x * (x < 0.0F ? tail : 2.0F - tail);
 }
 
-// The derivative of gelu: 1/2 (1 + erf(x / sqrt 2)) + x e^(-x^2 / 2) / sqrt(2 pi).
-inline Lanes GeluSlope(Lanes x) {
-  const Lanes z = (x < 0.0F ? -x : x) * 0.70710678118654752F;
-  const Lanes bell = Exp(-z * z);
-  const Lanes tail = ErfTail(z) * bell;
-  return 0.5F * (x < 0.0F ? tail : 2.0F - tail) + x * bell * 0.39894228040143268F;
-}
+// gelu and its derivative, 1/2 (1 + erf(x / sqrt 2)) + x e^(-x^2 / 2) / sqrt(2 pi), for little more
+// than one of them.
+struct GeluAndSlope {
+  Lanes value;
+  Lanes slope;
+
+  explicit GeluAndSlope(Lanes x) {
+    const Lanes z = (x < 0.0F ? -x : x) * 0.70710678118654752F;
+    const Lanes bell = Exp(-z * z);
+    const Lanes tail = ErfTail(z) * bell;
+    const Lanes share = 0.5F * (x < 0.0F ? tail : 2.0F - tail);
+    value = x * share;
+    slope = share + x * bell * 0.39894228040143268F;
+  }
+};
 
 // to[i] = gelu(from[i]), or to[i] += gelu(from[i]).
 inline void ApplyGelu(const float* from, int64_t count, float* to, bool add) {

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "learn/parallel.h"
 #include "learn/runtime.h"
-#include "nn/kernels/gelu.h"
+#include "students/policy/net/board_shares.h"
 
 namespace kibitz::policy {
 namespace {
@@ -15,25 +15,6 @@ namespace {
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// Shares of a batch in backward, each with sums of its own: so many threads can work. Adding up
-// the sums costs little beside this many boards.
-constexpr int64_t kBoardsOfShare = 32;
-constexpr int64_t kFewShares = 8;  // Of a small batch.
-
-int64_t SharesOf(int64_t boards) {
-  const int64_t pieces = (boards + kBoardsOfPiece - 1) / kBoardsOfPiece;
-  return std::min(pieces, std::max(kFewShares, boards / kBoardsOfShare));
-}
-
-// Calls use(begin, boards) for the pieces of a share.
-template <typename Use>
-void ForEachPieceOf(int64_t share, int64_t boards, const Use& use) {
-  const int64_t step = SharesOf(boards) * kBoardsOfPiece;
-  for (int64_t begin = share * kBoardsOfPiece; begin < boards; begin += step) {
-    use(begin, std::min(kBoardsOfPiece, boards - begin));
-  }
-}
 
 float* At(const Tensor& boards, int64_t board) {
   return boards.data_ptr<float>() + board * boards.stride(0);
@@ -44,13 +25,6 @@ nn::NormSums* SumsAt(const Tensor& sums, int64_t board) {
   return reinterpret_cast<nn::NormSums*>(sums.data_ptr<float>()) + board;
 }
 
-// to = onto + gelu(z)
-void AddGelu(const float* onto, const float* z, int64_t count, float* to) {
-  for (int64_t i = 0; i < count; i += nn::kLanes) {
-    nn::Store(to + i, nn::Load(onto + i) + nn::Gelu(nn::Load(z + i)));
-  }
-}
-
 struct InputFunction : torch::autograd::Function<InputFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& weight,
                         const Tensor& bias) {
@@ -59,15 +33,16 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
     const int64_t boards = x.size(0);
     const int64_t row = PaddedBoard(weight.size(0));
     const BoardLayer layer({.weight = weight, .bias = bias});
-    Tensor z = torch::empty({boards, 64, row}, x.options());
-    Tensor y = torch::empty_like(z);
+    Tensor y = torch::empty({boards, 64, row}, x.options());
+    Tensor slope = torch::empty_like(y);
     Tensor sums = torch::zeros({boards, 2}, x.options());
     learn::ForEachPiece(boards, kBoardsOfPiece, [&](int64_t begin, int64_t end) {
-      LayerRoom room(weight.size(1), weight.size(0));
-      layer.Forward(end - begin, At(x, begin), SumsAt(sums, begin), At(z, begin), room);
-      nn::ApplyGelu(At(z, begin), (end - begin) * 64 * row, At(y, begin), false);
+      LayerRoom room(0, weight.size(1), weight.size(0));
+      layer.Forward(end - begin, At(x, begin),
+                    {.sums = SumsAt(sums, begin), .y = At(y, begin), .slope = At(slope, begin)},
+                    room);
     });
-    ctx->save_for_backward({x, z, sums, weight, bias});
+    ctx->save_for_backward({x, slope, sums, weight, bias});
     return y;
   }
 
@@ -79,18 +54,18 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
     const Tensor dy = gradients[0].contiguous();
     const int64_t boards = x.size(0);
     const BoardLayer layer(tensors);
-    LayerGradients sums(tensors, SharesOf(boards));
-    learn::ForEachTask(SharesOf(boards), [&](int64_t index) {
-      LayerRoom room(tensors.weight.size(1), tensors.weight.size(0));
+    const Shares shares(boards, tensors.weight.size(0));
+    LayerGradients sums(tensors, shares.count());
+    learn::ForEachTask(shares.count(), [&](int64_t index) {
+      LayerRoom room(shares.size(), tensors.weight.size(1), tensors.weight.size(0));
       LayerShare share = sums.Share(index);
-      ForEachPieceOf(index, boards, [&](int64_t begin, int64_t count) {
-        layer.Backward(count,
-                       {.x = At(x, begin),
-                        .sums = SumsAt(saved[2], begin),
-                        .z = At(saved[1], begin),
-                        .dy = At(dy, begin)},
-                       nullptr, share, room);
-      });
+      const int64_t begin = shares.FirstOf(index);
+      layer.Backward(shares.SizeOf(index),
+                     {.x = At(x, begin),
+                      .sums = SumsAt(saved[2], begin),
+                      .slope = At(saved[1], begin),
+                      .dy = At(dy, begin)},
+                     nullptr, share, room);
     });
     const LayerTensors total = sums.Total(tensors);
     return {Tensor(), total.weight, total.bias};
@@ -115,7 +90,7 @@ void Append(const LayerTensors& layer, variable_list& list) {
 
 struct BlockFunction : torch::autograd::Function<BlockFunction> {
   // What backward needs of forward; then the parameters.
-  enum Saved : size_t { kX, kZ1, kZ2, kSums1, kSums2, kParameters };
+  enum Saved : size_t { kX, kInner, kSlope1, kSlope2, kSums1, kSums2, kParameters };
 
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, at::TensorList parameters,
                         double epsilon) {
@@ -124,23 +99,27 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     const BoardLayer first(LayerOf(parameters, 0, epsilon));
     const BoardLayer second(LayerOf(parameters, 1, epsilon));
     const int64_t boards = x.size(0);
-    const int64_t size = x.stride(0);
     const int64_t channels = parameters[2].size(0);
-    const Tensor z1 = torch::empty_like(x);
-    const Tensor z2 = torch::empty_like(x);
+    const Tensor inner = torch::empty_like(x);
+    const Tensor slope1 = torch::empty_like(x);
+    const Tensor slope2 = torch::empty_like(x);
     const Tensor y = torch::empty_like(x);
     const Tensor sums1 = torch::empty({boards, 2}, x.options());
     const Tensor sums2 = torch::empty({boards, 2}, x.options());
     learn::ForEachPiece(boards, kBoardsOfPiece, [&](int64_t begin, int64_t end) {
       const int64_t count = end - begin;
-      LayerRoom room(channels, channels);
-      const Tensor inner = torch::empty({count, size}, x.options());
-      first.Forward(count, At(x, begin), SumsAt(sums1, begin), At(z1, begin), room);
-      nn::ApplyGelu(At(z1, begin), count * size, At(inner, 0), false);
-      second.Forward(count, At(inner, 0), SumsAt(sums2, begin), At(z2, begin), room);
-      AddGelu(At(x, begin), At(z2, begin), count * size, At(y, begin));
+      LayerRoom room(0, channels, channels);
+      first.Forward(
+          count, At(x, begin),
+          {.sums = SumsAt(sums1, begin), .y = At(inner, begin), .slope = At(slope1, begin)}, room);
+      second.Forward(count, At(inner, begin),
+                     {.sums = SumsAt(sums2, begin),
+                      .onto = At(x, begin),
+                      .y = At(y, begin),
+                      .slope = At(slope2, begin)},
+                     room);
     });
-    variable_list saved = {x, z1, z2, sums1, sums2};
+    variable_list saved = {x, inner, slope1, slope2, sums1, sums2};
     saved.insert(saved.end(), parameters.begin(), parameters.end());
     ctx->save_for_backward(std::move(saved));
     ctx->saved_data["epsilon"] = epsilon;
@@ -154,11 +133,11 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     const double epsilon = ctx->saved_data["epsilon"].toDouble();
     const LayerTensors first = LayerOf(parameters, 0, epsilon);
     const LayerTensors second = LayerOf(parameters, 1, epsilon);
-    const int64_t shares = SharesOf(saved[kX].size(0));
-    LayerGradients first_sums(first, shares);
-    LayerGradients second_sums(second, shares);
-    variable_list results = {BlockBackward(saved, gradients[0].contiguous(), {first, first_sums},
-                                           {second, second_sums})};
+    const Shares shares(saved[kX].size(0), first.weight.size(0));
+    LayerGradients first_sums(first, shares.count());
+    LayerGradients second_sums(second, shares.count());
+    variable_list results = {BlockBackward(saved, gradients[0].contiguous(), shares,
+                                           {first, first_sums}, {second, second_sums})};
     Append(first_sums.Total(first), results);
     Append(second_sums.Total(second), results);
     results.emplace_back();  // epsilon
@@ -171,10 +150,9 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     LayerGradients& sums;
   };
 
-  static Tensor BlockBackward(const variable_list& saved, const Tensor& dy, const Half& first_half,
-                              const Half& second_half) {
+  static Tensor BlockBackward(const variable_list& saved, const Tensor& dy, const Shares& shares,
+                              const Half& first_half, const Half& second_half) {
     const Tensor& x = saved[kX];
-    const int64_t boards = x.size(0);
     const int64_t size = x.stride(0);
     const int64_t channels = first_half.tensors.weight.size(0);
     BoardLayer first(first_half.tensors);
@@ -182,28 +160,26 @@ struct BlockFunction : torch::autograd::Function<BlockFunction> {
     first.PrepareBackward();
     second.PrepareBackward();
     const Tensor dx = torch::empty_like(x);
-    learn::ForEachTask(SharesOf(boards), [&](int64_t index) {
-      LayerRoom room(channels, channels);
+    learn::ForEachTask(shares.count(), [&](int64_t index) {
+      LayerRoom room(shares.size(), channels, channels);
       LayerShare first_share = first_half.sums.Share(index);
       LayerShare second_share = second_half.sums.Share(index);
-      const Tensor inner = torch::empty({kBoardsOfPiece, size}, x.options());
-      const Tensor dinner = torch::empty_like(inner);
-      ForEachPieceOf(index, boards, [&](int64_t begin, int64_t count) {
-        nn::ApplyGelu(At(saved[kZ1], begin), count * size, At(inner, 0), false);
-        second.Backward(count,
-                        {.x = At(inner, 0),
-                         .sums = SumsAt(saved[kSums2], begin),
-                         .z = At(saved[kZ2], begin),
-                         .dy = At(dy, begin)},
-                        At(dinner, 0), second_share, room);
-        first.Backward(count,
-                       {.x = At(x, begin),
-                        .sums = SumsAt(saved[kSums1], begin),
-                        .z = At(saved[kZ1], begin),
-                        .dy = At(dinner, 0),
-                        .onto = At(dy, begin)},
-                       At(dx, begin), first_share, room);
-      });
+      const int64_t begin = shares.FirstOf(index);
+      const int64_t count = shares.SizeOf(index);
+      const Tensor dinner = torch::empty({count, size}, x.options());
+      second.Backward(count,
+                      {.x = At(saved[kInner], begin),
+                       .sums = SumsAt(saved[kSums2], begin),
+                       .slope = At(saved[kSlope2], begin),
+                       .dy = At(dy, begin)},
+                      At(dinner, 0), second_share, room);
+      first.Backward(count,
+                     {.x = At(x, begin),
+                      .sums = SumsAt(saved[kSums1], begin),
+                      .slope = At(saved[kSlope1], begin),
+                      .dy = At(dinner, 0),
+                      .onto = At(dy, begin)},
+                     At(dx, begin), first_share, room);
     });
     return dx;
   }
@@ -242,25 +218,25 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
     const variable_list saved = ctx->get_saved_variables();
     const Tensor& x = saved[0];
     const Tensor dy = gradients[0].contiguous();
-    const int64_t boards = x.size(0);
     const nn::NormRows norm =
         NormOf(saved[2], saved[3], saved[2].numel(), ctx->saved_data["epsilon"].toDouble());
     const Tensor dx = torch::empty_like(x);
-    const Tensor weights = torch::zeros({SharesOf(boards), norm.size}, x.options());
+    const Shares shares(x.size(0), norm.size / 64);
+    const Tensor weights = torch::zeros({shares.count(), norm.size}, x.options());
     const Tensor biases = torch::zeros_like(weights);
-    learn::ForEachTask(SharesOf(boards), [&](int64_t share) {
-      ForEachPieceOf(share, boards, [&](int64_t begin, int64_t count) {
-        for (int64_t board = begin; board < begin + count; ++board) {
-          nn::NormaliseBackward(norm, *SumsAt(saved[1], board),
-                                {.x = At(x, board),
-                                 .dy = At(dy, board),
-                                 .dx = At(dx, board),
-                                 .dweight = At(weights, share),
-                                 .dbias = At(biases, share)});
-        }
-      });
+    learn::ForEachTask(shares.count(), [&](int64_t share) {
+      for (int64_t i = 0; i < shares.SizeOf(share); ++i) {
+        const int64_t board = shares.FirstOf(share) + i;
+        nn::NormaliseBackward(norm, *SumsAt(saved[1], board),
+                              {.x = At(x, board),
+                               .dy = At(dy, board),
+                               .dx = At(dx, board),
+                               .dweight = At(weights, share),
+                               .dbias = At(biases, share)});
+      }
     });
-    return {dx, weights.sum(0), saved[3].defined() ? biases.sum(0) : Tensor(), Tensor()};
+    return {dx, SumOfShares(weights), saved[3].defined() ? SumOfShares(biases) : Tensor(),
+            Tensor()};
   }
 };
 
@@ -309,30 +285,29 @@ struct FlattenFunction : torch::autograd::Function<FlattenFunction> {
     const variable_list saved = ctx->get_saved_variables();
     const Tensor& x = saved[0];
     const Tensor dy = gradients[0].contiguous();  // (B, C * 64)
-    const int64_t boards = x.size(0);
     const int64_t channels = dy.size(1) / 64;
     const bool has_bias = saved[3].defined();
     const nn::NormRows norm =
         NormOf(saved[2], saved[3], dy.size(1), ctx->saved_data["epsilon"].toDouble());
     const Tensor dx = torch::empty_like(x);
-    const Tensor weights = torch::zeros({SharesOf(boards), norm.size}, x.options());
+    const Shares shares(x.size(0), norm.size / 64);
+    const Tensor weights = torch::zeros({shares.count(), norm.size}, x.options());
     const Tensor biases = torch::zeros_like(weights);
-    learn::ForEachTask(SharesOf(boards), [&](int64_t share) {
+    learn::ForEachTask(shares.count(), [&](int64_t share) {
       std::vector<float> by_square(static_cast<size_t>(norm.size));
-      ForEachPieceOf(share, boards, [&](int64_t begin, int64_t count) {
-        for (int64_t board = begin; board < begin + count; ++board) {
-          ToSquareOrder(At(dy, board), x.size(2), channels, by_square.data());
-          nn::NormaliseBackward(norm, *SumsAt(saved[1], board),
-                                {.x = At(x, board),
-                                 .dy = by_square.data(),
-                                 .dx = At(dx, board),
-                                 .dweight = At(weights, share),
-                                 .dbias = At(biases, share)});
-        }
-      });
+      for (int64_t i = 0; i < shares.SizeOf(share); ++i) {
+        const int64_t board = shares.FirstOf(share) + i;
+        ToSquareOrder(At(dy, board), x.size(2), channels, by_square.data());
+        nn::NormaliseBackward(norm, *SumsAt(saved[1], board),
+                              {.x = At(x, board),
+                               .dy = by_square.data(),
+                               .dx = At(dx, board),
+                               .dweight = At(weights, share),
+                               .dbias = At(biases, share)});
+      }
     });
-    const auto total = [&](const Tensor& shares) {
-      return ByChannel(shares.sum(0).view({64, -1}), channels).flatten();
+    const auto total = [&](const Tensor& sums) {
+      return ByChannel(SumOfShares(sums).view({64, -1}), channels).flatten();
     };
     return {dx, total(weights), has_bias ? total(biases) : Tensor(), Tensor()};
   }

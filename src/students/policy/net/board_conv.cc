@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "learn/parallel.h"
+#include "students/policy/net/board_shares.h"
 
 namespace kibitz::policy {
 namespace {
@@ -12,9 +13,6 @@ namespace {
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-constexpr int64_t kBoards = 8;      // Of a product: their rows stay in cache.
-constexpr int64_t kWeightSums = 8;  // Partial sums of the weights' gradient, added up in order.
 
 // Calls visit(row, neighbour or -1, tap) for all squares of a board and taps of the window.
 template <typename Visit>
@@ -46,6 +44,24 @@ void Im2Col(const float* x, int64_t boards, int64_t channels, int64_t k, float* 
   }
 }
 
+// The same of some boards of a batch.
+Tensor ColumnsOf(const Tensor& x, int64_t begin, int64_t boards, int64_t k) {
+  const int64_t channels = x.size(2);
+  Tensor columns = torch::empty({boards * 64, k * k * channels}, x.options());
+  Im2Col(x.data_ptr<float>() + begin * 64 * channels, boards, channels, k,
+         columns.data_ptr<float>());
+  return columns;
+}
+
+// Adds the sum of all rows. torch's own sum depends on the number of threads.
+void AddRows(const Tensor& rows, float* sum) {
+  const float* row = rows.data_ptr<float>();
+  const int64_t width = rows.size(1);
+  for (int64_t i = 0; i < rows.size(0); ++i, row += width) {
+    for (int64_t c = 0; c < width; ++c) sum[c] += row[c];
+  }
+}
+
 // (O, I, K, K) as (K * K * I, O).
 Tensor ByTap(const Tensor& weight) {
   return weight.permute({2, 3, 1, 0}).reshape({-1, weight.size(0)}).contiguous();
@@ -62,16 +78,12 @@ struct BoardConvFunction : torch::autograd::Function<BoardConvFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& weight,
                         const Tensor& bias) {
     const Tensor x = x_in.contiguous();
-    const int64_t channels = x.size(2);
     const int64_t k = weight.size(3);
     const Tensor taps = ByTap(weight);
     Tensor y = torch::empty({x.size(0), 64, weight.size(0)}, x.options());
-    learn::ForEachPiece(x.size(0), kBoards, [&](int64_t begin, int64_t end) {
-      Tensor columns = torch::empty({(end - begin) * 64, k * k * channels}, x.options());
-      Im2Col(x.data_ptr<float>() + begin * 64 * channels, end - begin, channels, k,
-             columns.data_ptr<float>());
+    learn::ForEachPiece(x.size(0), kBoardsOfPiece, [&](int64_t begin, int64_t end) {
       Tensor rows = Rows(y, begin, end);
-      torch::addmm_out(rows, bias, columns, taps);
+      torch::addmm_out(rows, bias, ColumnsOf(x, begin, end - begin, k), taps);
     });
     ctx->save_for_backward({x, weight});
     return y;
@@ -84,32 +96,27 @@ struct BoardConvFunction : torch::autograd::Function<BoardConvFunction> {
     const Tensor dy = gradients[0].contiguous();  // (B, 64, O)
     const int64_t channels = x.size(2);
     const int64_t k = weight.size(3);
-    const bool wants_dx = ctx->needs_input_grad(0);
     const int64_t outputs = weight.size(0);
+    Tensor dx = ctx->needs_input_grad(0) ? torch::empty_like(x) : Tensor();
     const Tensor backward_taps = ByTap(RotatedAndTransposed(weight));  // (K * K * O, I)
-    Tensor dx = wants_dx ? torch::empty_like(x) : Tensor();
-    Tensor sums = torch::zeros({kWeightSums, k * k * channels, outputs}, x.options());
-    const int64_t pieces = (x.size(0) + kBoards - 1) / kBoards;
-    learn::ForEachTask(kWeightSums, [&](int64_t task) {
-      Tensor sum = sums[task];
-      for (int64_t piece = task; piece < pieces; piece += kWeightSums) {
-        const int64_t begin = piece * kBoards;
-        const int64_t end = std::min(x.size(0), begin + kBoards);
-        const int64_t rows = (end - begin) * 64;
-        Tensor columns = torch::empty({rows, k * k * channels}, x.options());
-        Im2Col(x.data_ptr<float>() + begin * 64 * channels, end - begin, channels, k,
-               columns.data_ptr<float>());
-        sum.addmm_(columns.t(), Rows(dy, begin, end));
-        if (!wants_dx) continue;
-        Tensor dy_columns = torch::empty({rows, k * k * outputs}, x.options());
-        Im2Col(dy.data_ptr<float>() + begin * 64 * outputs, end - begin, outputs, k,
-               dy_columns.data_ptr<float>());
-        Tensor to = Rows(dx, begin, end);
-        torch::mm_out(to, dy_columns, backward_taps);
+    const Shares shares(x.size(0), outputs);
+    Tensor sums = torch::zeros({shares.count(), k * k * channels, outputs}, x.options());
+    Tensor bias_sums = torch::zeros({shares.count(), outputs}, x.options());
+    learn::ForEachTask(shares.count(), [&](int64_t share) {
+      Tensor sum = sums[share];
+      const int64_t last = shares.FirstOf(share) + shares.SizeOf(share);
+      for (int64_t begin = shares.FirstOf(share); begin < last; begin += kBoardsOfPiece) {
+        const int64_t boards = std::min(kBoardsOfPiece, last - begin);
+        const Tensor dy_rows = Rows(dy, begin, begin + boards);
+        sum.addmm_(ColumnsOf(x, begin, boards, k).t(), dy_rows);
+        AddRows(dy_rows, bias_sums.data_ptr<float>() + share * outputs);
+        if (!dx.defined()) continue;
+        Tensor to = Rows(dx, begin, begin + boards);
+        torch::mm_out(to, ColumnsOf(dy, begin, boards, k), backward_taps);
       }
     });
-    const Tensor dtaps = sums.sum(0).view({k, k, channels, weight.size(0)});
-    return {dx, dtaps.permute({3, 2, 0, 1}).contiguous(), dy.flatten(0, 1).sum(0)};
+    const Tensor dtaps = SumOfShares(sums).view({k, k, channels, outputs});
+    return {dx, dtaps.permute({3, 2, 0, 1}).contiguous(), SumOfShares(bias_sums)};
   }
 };
 

@@ -21,9 +21,10 @@ using torch::Tensor;
 
 constexpr int64_t kWindow = 9;
 
-// Between tiles: an odd number of cache lines, for lines that are a multiple of 4096 bytes apart
-// push each other out of the first cache.
-constexpr int64_t TileStep(int64_t row) { return kTaps * row + 16; }
+// Between the taps of a piece's tiles.
+constexpr int64_t PieceStep(int64_t row) {
+  return nn::winograd::TapStep(kBoardsOfPiece * kBoardTiles, row);
+}
 // A board's first square of a tile, counted in squares.
 constexpr int64_t FirstSquare(int64_t tile) { return tile / 2 * 32 + tile % 2 * 4; }
 
@@ -96,21 +97,23 @@ LayerTensors LayerGradients::Total(const LayerTensors& tensors) const {
   const int64_t inputs = tensors.weight.size(1);
   const int64_t outputs = tensors.weight.size(0);
   LayerTensors total;
-  total.weight = FromTaps(taps_.sum(0), outputs);
-  total.bias = bias_.sum(0).narrow(0, 0, outputs).contiguous();
+  total.weight = FromTaps(SumOfShares(taps_), outputs);
+  total.bias = SumOfShares(bias_).narrow(0, 0, outputs).contiguous();
   if (tensors.norm_weight.defined()) {
-    total.norm_weight = ByChannel(norm_weight_.sum(0), inputs).view(tensors.norm_weight.sizes());
+    total.norm_weight =
+        ByChannel(SumOfShares(norm_weight_), inputs).view(tensors.norm_weight.sizes());
   }
   if (tensors.norm_bias.defined()) {
-    total.norm_bias = ByChannel(norm_bias_.sum(0), inputs).view(tensors.norm_bias.sizes());
+    total.norm_bias = ByChannel(SumOfShares(norm_bias_), inputs).view(tensors.norm_bias.sizes());
   }
   return total;
 }
 
-LayerRoom::LayerRoom(int64_t in, int64_t out)
-    : inputs(torch::empty({kBoardsOfPiece * kBoardTiles, TileStep(PaddedBoard(in))})),
-      outputs(torch::empty({kBoardsOfPiece * kBoardTiles, TileStep(PaddedBoard(out))})),
-      board(torch::empty({64, PaddedBoard(std::max(in, out))})) {}
+LayerRoom::LayerRoom(int64_t boards, int64_t in, int64_t out)
+    : inputs(torch::empty({kTaps, PieceStep(PaddedBoard(in))})),
+      outputs(torch::empty({kTaps, PieceStep(PaddedBoard(out))})),
+      board(torch::empty({64, PaddedBoard(std::max(in, out))})),
+      dz(torch::empty({boards, 64, PaddedBoard(out)})) {}
 
 BoardLayer::BoardLayer(const LayerTensors& tensors)
     : inputs_(tensors.weight.size(1)),
@@ -132,61 +135,81 @@ void BoardLayer::PrepareBackward() {
   backward_taps_ = PadLast(taps_.narrow(2, 0, outputs_).transpose(1, 2));
 }
 
-// A board, normalised, to the taps of its four tiles.
-void BoardLayer::TransformInputs(int64_t board, const float* x, const nn::NormSums& sums,
+// Boards, normalised, to the taps of their tiles.
+void BoardLayer::TransformInputs(int64_t boards, const float* x, const nn::NormSums* sums,
                                  LayerRoom& room) const {
   const int64_t row = PaddedBoard(inputs_);
-  const float* from = x;
-  if (norm_.weight != nullptr) {
-    nn::Normalise(norm_, sums, x, room.board.data_ptr<float>());
-    from = room.board.data_ptr<float>();
-  }
-  float* taps = room.inputs.data_ptr<float>() + board * kBoardTiles * TileStep(row);
-  for (int64_t tile = 0; tile < kBoardTiles; ++tile, taps += TileStep(row)) {
-    nn::winograd::TransformTile(from, tile, row, taps);
-  }
-}
-
-void BoardLayer::Forward(int64_t boards, const float* x, nn::NormSums* sums, float* z,
-                         LayerRoom& room) const {
-  const int64_t in = PaddedBoard(inputs_);
-  const int64_t out = PaddedBoard(outputs_);
-  const int64_t tiles = boards * kBoardTiles;
-  for (int64_t board = 0; board < boards; ++board) {
-    const float* from = x + board * 64 * in;
-    if (norm_.weight != nullptr) sums[board] = nn::SumsOf(norm_, from);
-    TransformInputs(board, from, sums[board], room);
-  }
-  const float* products = room.outputs.data_ptr<float>();
-  for (int64_t tap = 0; tap < kTaps; ++tap) {
-    nn::CachedGemm({.a = {room.inputs.data_ptr<float>() + tap * in, TileStep(in)},
-                    .b = taps_.data_ptr<float>() + tap * inputs_ * out,
-                    .b_row = out,
-                    .c = room.outputs.data_ptr<float>() + tap * out,
-                    .c_row = TileStep(out),
-                    .rows = tiles,
-                    .depth = inputs_,
-                    .columns = out});
-  }
-  for (int64_t tile = 0; tile < tiles; ++tile, products += TileStep(out)) {
-    float* to = z + (tile / kBoardTiles * 64 + FirstSquare(tile % kBoardTiles)) * out;
-    for (int64_t c = 0; c < out; c += kLanes) {
-      nn::winograd::TransformOutput(products + c, out, Load(bias_.data_ptr<float>() + c), to + c,
-                                    out);
+  float* taps = room.inputs.data_ptr<float>();
+  for (int64_t board = 0; board < boards; ++board, x += 64 * row) {
+    const float* from = x;
+    if (norm_.weight != nullptr) {
+      nn::Normalise(norm_, sums[board], x, room.board.data_ptr<float>());
+      from = room.board.data_ptr<float>();
+    }
+    for (int64_t tile = 0; tile < kBoardTiles; ++tile, taps += row) {
+      nn::winograd::TransformTile(from, tile, row, taps, PieceStep(row));
     }
   }
 }
 
 namespace {
 
-// dz = dy * gelu'(z) of one board, and the sum over its squares added to the bias's gradient.
-void GeluBackward(const float* z, const float* dy, int64_t row, float* dz, float* bias) {
+// slope = gelu'(z), y = gelu(z) or gelu(z) + onto; slope holds z before.
+void ApplyGeluAndSlope(int64_t size, const float* onto, float* y, float* slope) {
+  for (int64_t i = 0; i < size; i += kLanes) {
+    const nn::GeluAndSlope gelu(Load(slope + i));
+    Store(y + i, onto == nullptr ? gelu.value : Load(onto + i) + gelu.value);
+    Store(slope + i, gelu.slope);
+  }
+}
+
+}  // namespace
+
+void BoardLayer::Forward(int64_t boards, const float* x, const ForwardTo& to,
+                         LayerRoom& room) const {
+  const int64_t in = PaddedBoard(inputs_);
+  const int64_t out = PaddedBoard(outputs_);
+  if (norm_.weight != nullptr) {
+    for (int64_t board = 0; board < boards; ++board) {
+      to.sums[board] = nn::SumsOf(norm_, x + board * 64 * in);
+    }
+  }
+  TransformInputs(boards, x, to.sums, room);
+  for (int64_t tap = 0; tap < kTaps; ++tap) {
+    nn::CachedGemm({.a = {room.inputs.data_ptr<float>() + tap * PieceStep(in), in},
+                    .b = taps_.data_ptr<float>() + tap * inputs_ * out,
+                    .b_row = out,
+                    .c = room.outputs.data_ptr<float>() + tap * PieceStep(out),
+                    .c_row = out,
+                    .rows = boards * kBoardTiles,
+                    .depth = inputs_,
+                    .columns = out});
+  }
+  for (int64_t board = 0; board < boards; ++board) {
+    const int64_t at = board * 64 * out;
+    for (int64_t tile = 0; tile < kBoardTiles; ++tile) {
+      const float* products = room.outputs.data_ptr<float>() + (board * kBoardTiles + tile) * out;
+      float* const z = to.slope + at + FirstSquare(tile) * out;
+      for (int64_t c = 0; c < out; c += kLanes) {
+        nn::winograd::TransformOutput(products + c, PieceStep(out),
+                                      Load(bias_.data_ptr<float>() + c), z + c, out);
+      }
+    }
+    ApplyGeluAndSlope(64 * out, to.onto == nullptr ? nullptr : to.onto + at, to.y + at,
+                      to.slope + at);
+  }
+}
+
+namespace {
+
+// dz = dy * slope of one board, and the sum over its squares added to the bias's gradient.
+void GeluBackward(const float* slope, const float* dy, int64_t row, float* dz, float* bias) {
   for (int64_t c = 0; c < row; c += kLanes) {
     Lanes sum = Load(bias + c);
     for (int64_t i = c; i < 64 * row; i += row) {
-      const Lanes slope = Load(dy + i) * nn::GeluSlope(Load(z + i));
-      Store(dz + i, slope);
-      sum += slope;
+      const Lanes product = Load(dy + i) * Load(slope + i);
+      Store(dz + i, product);
+      sum += product;
     }
     Store(bias + c, sum);
   }
@@ -194,73 +217,99 @@ void GeluBackward(const float* z, const float* dy, int64_t row, float* dz, float
 
 }  // namespace
 
-// The gradient of a board's outputs, to that of the taps of its four tiles.
-void BoardLayer::TransformGradients(int64_t board, const BackwardFrom& from, float* bias,
-                                    LayerRoom& room) const {
+// The gradients of boards' outputs, to those of the taps of their tiles.
+void BoardLayer::TransformGradients(int64_t boards, const float* dz, LayerRoom& room) const {
   const int64_t row = PaddedBoard(outputs_);
-  float* const dz = room.board.data_ptr<float>();
-  GeluBackward(from.z + board * 64 * row, from.dy + board * 64 * row, row, dz, bias);
-  float* taps = room.outputs.data_ptr<float>() + board * kBoardTiles * TileStep(row);
-  for (int64_t tile = 0; tile < kBoardTiles; ++tile, taps += TileStep(row)) {
+  float* taps = room.outputs.data_ptr<float>();
+  for (int64_t tile = 0; tile < boards * kBoardTiles; ++tile, taps += row) {
+    const int64_t square = tile / kBoardTiles * 64 + FirstSquare(tile % kBoardTiles);
     for (int64_t c = 0; c < row; c += kLanes) {
-      nn::winograd::TransformOutputBackward(dz + FirstSquare(tile) * row + c, row, taps + c, row);
+      nn::winograd::TransformOutputBackward(dz + square * row + c, row, taps + c, PieceStep(row));
     }
   }
 }
 
-// For each tap: the gradient of the weights, then that of the inputs, which replaces them.
-void BoardLayer::MultiplyBackward(int64_t tiles, bool wants_dx, const LayerShare& share,
-                                  LayerRoom& room) const {
+// Leaves the taps of dz in the room, those of dx too.
+void BoardLayer::InputGradients(int64_t boards, const BackwardFrom& from, const float* dz,
+                                float* dx, LayerShare& share, LayerRoom& room) const {
   const int64_t in = PaddedBoard(inputs_);
   const int64_t out = PaddedBoard(outputs_);
+  TransformGradients(boards, dz, room);
   for (int64_t tap = 0; tap < kTaps; ++tap) {
-    float* inputs = room.inputs.data_ptr<float>() + tap * in;
-    const float* gradients = room.outputs.data_ptr<float>() + tap * out;
-    nn::CachedGemm({.a = {inputs, 1, TileStep(in)},
-                    .b = gradients,
-                    .b_row = TileStep(out),
-                    .c = share.taps + tap * inputs_ * out,
-                    .c_row = out,
-                    .rows = inputs_,
-                    .depth = tiles,
-                    .columns = out,
-                    .add = !share.empty});
-    if (!wants_dx) continue;
-    nn::CachedGemm({.a = {gradients, TileStep(out)},
+    nn::CachedGemm({.a = {room.outputs.data_ptr<float>() + tap * PieceStep(out), out},
                     .b = backward_taps_.data_ptr<float>() + tap * outputs_ * in,
                     .b_row = in,
-                    .c = inputs,
-                    .c_row = TileStep(in),
-                    .rows = tiles,
+                    .c = room.inputs.data_ptr<float>() + tap * PieceStep(in),
+                    .c_row = in,
+                    .rows = boards * kBoardTiles,
                     .depth = outputs_,
                     .columns = in});
   }
-}
-
-void BoardLayer::Backward(int64_t boards, const BackwardFrom& from, float* dx, LayerShare& share,
-                          LayerRoom& room) const {
-  const int64_t row = PaddedBoard(inputs_);
-  const int64_t size = 64 * row;
-  for (int64_t board = 0; board < boards; ++board) {
-    TransformGradients(board, from, share.bias, room);
-    TransformInputs(board, from.x + board * size, from.sums[board], room);
-  }
-  MultiplyBackward(boards * kBoardTiles, dx != nullptr, share, room);
-  share.empty = false;
-  if (dx == nullptr) return;
   float* const dnormed = room.board.data_ptr<float>();
-  const float* taps = room.inputs.data_ptr<float>();
-  for (int64_t board = 0; board < boards; ++board, taps += kBoardTiles * TileStep(row)) {
-    for (int64_t c = 0; c < row; c += kLanes) {
-      nn::winograd::TransformInputBackward(taps + c, TileStep(row), row, dnormed + c, row);
+  for (int64_t board = 0; board < boards; ++board) {
+    const float* taps = room.inputs.data_ptr<float>() + board * kBoardTiles * in;
+    for (int64_t c = 0; c < in; c += kLanes) {
+      nn::winograd::TransformInputBackward(taps + c, in, PieceStep(in), dnormed + c, in);
     }
+    const int64_t at = board * 64 * in;
     nn::NormaliseBackward(norm_, from.sums[board],
-                          {.x = from.x + board * size,
+                          {.x = from.x + at,
                            .dy = dnormed,
-                           .extra = from.onto == nullptr ? nullptr : from.onto + board * size,
-                           .dx = dx + board * size,
+                           .extra = from.onto == nullptr ? nullptr : from.onto + at,
+                           .dx = dx + at,
                            .dweight = share.norm_weight,
                            .dbias = share.norm_bias});
+  }
+}
+
+void BoardLayer::WeightGradients(int64_t boards, const BackwardFrom& from, const float* dz,
+                                 LayerShare& share, LayerRoom& room) const {
+  const int64_t in = PaddedBoard(inputs_);
+  const int64_t out = PaddedBoard(outputs_);
+  TransformGradients(boards, dz, room);
+  TransformInputs(boards, from.x, from.sums, room);
+  for (int64_t tap = 0; tap < kTaps; ++tap) {
+    nn::CachedGemm({.a = {room.inputs.data_ptr<float>() + tap * PieceStep(in), 1, in},
+                    .b = room.outputs.data_ptr<float>() + tap * PieceStep(out),
+                    .b_row = out,
+                    .c = share.taps + tap * inputs_ * out,
+                    .c_row = out,
+                    .rows = inputs_,
+                    .depth = boards * kBoardTiles,
+                    .columns = out,
+                    .add = !share.empty});
+  }
+  share.empty = false;
+}
+
+BoardLayer::BackwardFrom BoardLayer::BackwardFrom::Later(int64_t board, int64_t in,
+                                                         int64_t out) const {
+  return {.x = x + board * in,
+          .sums = sums + board,
+          .slope = slope + board * out,
+          .dy = dy + board * out,
+          .onto = onto == nullptr ? nullptr : onto + board * in};
+}
+
+// The weights' gradients of all pieces first: dx may be dy. One after the other, because the second
+// cache has room for the taps of weights or for the sums of their gradients, not for both.
+void BoardLayer::Backward(int64_t boards, const BackwardFrom& from, float* dx, LayerShare& share,
+                          LayerRoom& room) const {
+  const int64_t in = 64 * PaddedBoard(inputs_);
+  const int64_t out = 64 * PaddedBoard(outputs_);
+  float* const dz = room.dz.data_ptr<float>();
+  for (int64_t board = 0; board < boards; ++board) {
+    GeluBackward(from.slope + board * out, from.dy + board * out, out / 64, dz + board * out,
+                 share.bias);
+  }
+  for (int64_t first = 0; first < boards; first += kBoardsOfPiece) {
+    WeightGradients(std::min(kBoardsOfPiece, boards - first), from.Later(first, in, out),
+                    dz + first * out, share, room);
+  }
+  if (dx == nullptr) return;
+  for (int64_t first = 0; first < boards; first += kBoardsOfPiece) {
+    InputGradients(std::min(kBoardsOfPiece, boards - first), from.Later(first, in, out),
+                   dz + first * out, dx + first * in, share, room);
   }
 }
 

@@ -1,13 +1,14 @@
-// One layer of the policy's CNN over a few boards, forward and backward: z = conv(norm(x)); gelu(z)
-// comes after it. 3x3 kernels with Winograd's transform (nn/conv/winograd.h), in float32 on the
-// CPU. A thread's boards stay in its cache.
+// One layer of the policy's CNN over a few boards, forward and backward: y = gelu(conv(norm(x))).
+// 3x3 kernels with Winograd's transform (nn/conv/winograd.h), in float32 on the CPU. A thread's
+// boards stay in its cache, and so do weights, or sums of their gradients, while boards pass.
 //
 //   const BoardLayer layer(tensors);
-//   layer.Forward(boards, x, sums, z, room);
-//   layer.Backward(boards, {.x = x, .sums = sums, .z = z, .dy = dy}, dx, share, room);
+//   layer.Forward(boards, x, {.sums = sums, .y = y, .slope = slope}, room);
+//   layer.Backward(boards, {.x = x, .sums = sums, .slope = slope, .dy = dy}, dx, share, room);
 //
-// Letters: P boards, I and O channels, Ip and Op the same padded to whole vectors (PaddedBoard),
-// T = 4 P tiles. Boards are (P, 64, Ip) or (P, 64, Op); behind the channels they hold 0.
+// Letters: P boards of a piece, I and O channels, Ip and Op the same padded to whole vectors
+// (PaddedBoard), T = 4 P tiles. Boards are (P, 64, Ip) or (P, 64, Op); behind the channels they
+// hold 0.
 #pragma once
 
 #include <torch/torch.h>
@@ -16,11 +17,9 @@
 
 #include "nn/conv/norm_rows.h"
 #include "nn/kernels/lanes.h"
+#include "students/policy/net/board_shares.h"
 
 namespace kibitz::policy {
-
-// Boards that go through a layer together.
-inline constexpr int64_t kBoardsOfPiece = 8;
 
 constexpr int64_t PaddedBoard(int64_t channels) {
   return (channels + nn::kLanes - 1) / nn::kLanes * nn::kLanes;
@@ -68,28 +67,39 @@ class LayerGradients {
   torch::Tensor norm_bias_;    // The same.
 };
 
-// What a thread needs for a piece.
+// What a thread needs for some boards.
 struct LayerRoom {
-  LayerRoom(int64_t inputs, int64_t outputs);
+  LayerRoom(int64_t boards, int64_t inputs, int64_t outputs);
 
-  torch::Tensor inputs;   // (T, 36, Ip) and some distance between tiles: taps of inputs.
-  torch::Tensor outputs;  // (T, 36, Op): of outputs.
+  torch::Tensor inputs;   // (36, T, Ip) and some distance between taps: of inputs.
+  torch::Tensor outputs;  // (36, T, Op): of outputs.
   torch::Tensor board;    // (64, the larger of both)
+  torch::Tensor dz;       // (boards, 64, Op): of Backward.
 };
 
 class BoardLayer {
  public:
   explicit BoardLayer(const LayerTensors& tensors);
 
-  void Forward(int64_t boards, const float* x, nn::NormSums* sums, float* z, LayerRoom& room) const;
+  // The results of Forward.
+  struct ForwardTo {
+    nn::NormSums* sums = nullptr;  // Of the norm, for backward.
+    const float* onto = nullptr;   // Added to y; may be nothing.
+    float* y = nullptr;
+    float* slope = nullptr;  // Of gelu, for backward.
+  };
+  void Forward(int64_t boards, const float* x, const ForwardTo& to, LayerRoom& room) const;
 
   // The inputs of Backward.
   struct BackwardFrom {
     const float* x = nullptr;            // As Forward got it ...
     const nn::NormSums* sums = nullptr;  // ... and left these.
-    const float* z = nullptr;
-    const float* dy = nullptr;    // Gradient of gelu(z).
+    const float* slope = nullptr;
+    const float* dy = nullptr;
     const float* onto = nullptr;  // Added to dx; may be nothing.
+
+    // The same from a board on, of `in` and `out` numbers.
+    BackwardFrom Later(int64_t board, int64_t in, int64_t out) const;
   };
   // dx is not computed where it is nothing, and may be dy.
   void Backward(int64_t boards, const BackwardFrom& from, float* dx, LayerShare& share,
@@ -98,12 +108,14 @@ class BoardLayer {
   void PrepareBackward();
 
  private:
-  void TransformInputs(int64_t board, const float* x, const nn::NormSums& sums,
+  // Steps of a piece, whose boards are the first of what the pointers point to.
+  void TransformInputs(int64_t boards, const float* x, const nn::NormSums* sums,
                        LayerRoom& room) const;
-  void TransformGradients(int64_t board, const BackwardFrom& from, float* bias,
-                          LayerRoom& room) const;
-  void MultiplyBackward(int64_t tiles, bool wants_dx, const LayerShare& share,
-                        LayerRoom& room) const;
+  void TransformGradients(int64_t boards, const float* dz, LayerRoom& room) const;
+  void InputGradients(int64_t boards, const BackwardFrom& from, const float* dz, float* dx,
+                      LayerShare& share, LayerRoom& room) const;
+  void WeightGradients(int64_t boards, const BackwardFrom& from, const float* dz, LayerShare& share,
+                       LayerRoom& room) const;
 
   int64_t inputs_;
   int64_t outputs_;

@@ -135,7 +135,7 @@ struct PlanesFunction : torch::autograd::Function<PlanesFunction> {
       }
     });
     const LayerTensors total = sums.Total(tensors);
-    return {dx,       total.norm_weight, total.norm_bias, total.weight, biases.sum(0),
+    return {dx,       total.norm_weight, total.norm_bias, total.weight, SumOfShares(biases),
             Tensor(), Tensor()};
   }
 

@@ -111,17 +111,17 @@ LayerTensors MixedGradients::Total(const LayerTensors& tensors) const {
   const int64_t inputs = tensors.weight.size(1);
   const int64_t outputs = tensors.weight.size(0);
   const auto norm_total = [&](const Tensor& shares, const Tensor& parameter) {
-    return parameter.defined() ? ByChannel(shares.sum(0), inputs).view(parameter.sizes())
+    return parameter.defined() ? ByChannel(SumOfShares(shares), inputs).view(parameter.sizes())
                                : Tensor();
   };
   LayerTensors total;
-  total.weight = taps_.sum(0)
+  total.weight = SumOfShares(taps_)
                      .narrow(1, 0, inputs)
                      .narrow(2, 0, outputs)
                      .permute({2, 1, 0})
                      .contiguous()
                      .view(tensors.weight.sizes());
-  if (bias_.defined()) total.bias = bias_.sum(0).narrow(0, 0, outputs).contiguous();
+  if (bias_.defined()) total.bias = SumOfShares(bias_).narrow(0, 0, outputs).contiguous();
   total.norm_weight = norm_total(norm_weight_, tensors.norm_weight);
   total.norm_bias = norm_total(norm_bias_, tensors.norm_bias);
   return total;
