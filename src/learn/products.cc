@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "learn/parallel.h"
 #include "nn/kernels/aligned.h"
+#include "nn/kernels/cached_gemm.h"
 #include "nn/kernels/gemm_tile.h"
 #include "nn/kernels/lanes.h"
 
@@ -21,15 +22,14 @@ using nn::RoundUp;
 using nn::Store;
 using torch::Tensor;
 
-// Rows of a register tile: there are 32 registers with AVX-512, else 16.
-constexpr int64_t kRows = kLanes == 16 ? 8 : 6;
-static_assert(kBlockRows % kRows == 0);
+// Rows of a register tile.
+constexpr int64_t kRows = nn::kCachedRows;
 
 // Depth of the slice of a panel that stays in the first cache while rows pass.
 constexpr int64_t kDepth = 192;
 
 // Sums over rows: the largest piece of the output that one task computes.
-constexpr int64_t kSumRows = 16 * kRows;
+constexpr int64_t kSumRows = kLanes == 16 ? 192 : 96;
 constexpr int64_t kSumColumns = 8 * kTileColumns;
 
 // In bfloat16: the same, and tiles of depth whose factors stay in the second cache.
@@ -40,9 +40,6 @@ constexpr int64_t kTileSumDepth = 32;
 // Columns of a right factor in bfloat16 that are packed together.
 constexpr int64_t kTilePanel = 2 * nn::kAmxRows;
 static_assert(kBlockRows % nn::kAmxDepth == 0);
-
-// Rows that are a multiple of 4096 bytes apart push each other out of the first cache.
-bool Clash(int64_t row) { return row % 1024 == 0; }
 
 // Copies `count` numbers, kMost at most; a known number of them needs no call.
 template <int64_t kMost>
@@ -90,71 +87,53 @@ PieceSize PieceOf(const Tensor& out, Precision precision) {
           large ? kSumColumns : kSumColumns / 2};
 }
 
-// A product of at most kMost rows and kTileColumns columns.
-template <int64_t kMost>
-[[gnu::always_inline]] inline void Tile(const Gemm& gemm) {
-  if (kMost == 1 || gemm.rows >= kMost) return GemmRows<kMost>(gemm);
-  if constexpr (kMost > 1) Tile<kMost - 1>(gemm);
-}
+// The sums of a block of rows and one panel, in the first cache.
+struct PanelSums {
+  alignas(nn::kCacheLine) float data[kBlockRows * kTileColumns];
 
-// (rows, depth) to tiles (rows / kRows, depth, kRows); behind the last row anything.
-void PackLeft(const LeftRows& left, int64_t depth, float* to) {
-  for (int64_t row = 0; row < left.rows; row += kRows, to += kRows * depth) {
-    const int64_t count = std::min(kRows, left.rows - row);
-    for (int64_t i = 0; i < count; ++i) {
-      const float* from = left.data + (row + i) * left.row;
-      for (int64_t k = 0; k < depth; ++k) to[k * kRows + i] = from[k];
+  // A slice of the depth at a time, which stays in the first cache while rows pass.
+  void Multiply(const LeftRows& left, const PackedMatrix& right, int64_t panel) {
+    for (int64_t k = 0; k < right.depth(); k += kDepth) {
+      const int64_t depth = std::min(kDepth, right.depth() - k);
+      for (int64_t row = 0; row < left.rows; row += kRows) {
+        nn::GemmUpTo<kRows>({.a = {.data = left.data + row * left.row + k, .row = left.row},
+                             .b = right.panel(panel) + k * kTileColumns,
+                             .b_row = kTileColumns,
+                             .c = data + row * kTileColumns,
+                             .c_row = kTileColumns,
+                             .rows = left.rows - row,
+                             .depth = depth,
+                             .add = k > 0});
+      }
     }
   }
-}
-
-// Adds a slice of the depth, from k on, to the sums of some panels. kPacked: `left` comes from
-// PackLeft, else it is the rows themselves. The last panel's sums go to `edge` when it is not full.
-template <bool kPacked>
-void MultiplySlice(const LeftRows& left, const PackedMatrix& right, const Panels& panels, int64_t k,
-                   const ProductOut& out, float* edge) {
-  const int64_t depth = std::min(kDepth, right.depth() - k);
-  for (int64_t p = panels.begin; p < panels.end; ++p) {
-    const bool whole = (p + 1) * kTileColumns <= right.columns();
-    float* const c = whole ? out.data + p * kTileColumns : edge;
-    const int64_t c_row = whole ? out.row : kTileColumns;
-    for (int64_t row = 0; row < left.rows; row += kRows) {
-      Tile<kRows>({.a = {.data = left.data + row * (kPacked ? depth : left.row),
-                         .row = kPacked ? 1 : left.row,
-                         .column = kPacked ? kRows : 1},
-                   .b = right.panel(p) + k * kTileColumns,
-                   .b_row = kTileColumns,
-                   .c = c + row * c_row,
-                   .c_row = c_row,
-                   .rows = left.rows - row,
-                   .depth = depth,
-                   .add = k > 0 || (whole && out.add)});
+  // `columns` of each row; `to` begins at the panel's first column.
+  void Write(int64_t rows, int64_t columns, const ProductOut& to) const {
+    for (int64_t row = 0; row < rows; ++row) {
+      const float* from = data + row * kTileColumns;
+      float* out = to.data + row * to.row;
+      if (columns >= kTileColumns) {
+        for (int64_t i = 0; i < kTileColumns; i += kLanes) {
+          Store(out + i, to.add ? Load(out + i) + Load(from + i) : Load(from + i));
+        }
+      } else {
+        for (int64_t i = 0; i < columns; ++i) out[i] = to.add ? out[i] + from[i] : from[i];
+      }
     }
   }
-}
+};
 
-// What a thread multiplies at one time: its sums stay in the second cache.
+// What a thread multiplies at one time: few enough for all threads to share.
 constexpr int64_t kPanelsAtOnce = 16;
 
+// Panels outside: each comes from memory once, and the rows stay in the second cache.
 void MultiplyTiles(const LeftRows& left, const PackedMatrix& right, const Panels& panels,
                    const ProductOut& out) {
-  alignas(nn::kCacheLine) float edge[kBlockRows * kTileColumns];
-  alignas(nn::kCacheLine) float packed[kBlockRows * kDepth];
-  for (int64_t k = 0; k < right.depth(); k += kDepth) {
-    const LeftRows slice = {left.data + k, left.row, left.rows};
-    if (Clash(left.row)) {
-      PackLeft(slice, std::min(kDepth, right.depth() - k), packed);
-      MultiplySlice<true>({packed, 0, left.rows}, right, panels, k, out, edge);
-    } else {
-      MultiplySlice<false>(slice, right, panels, k, out, edge);
-    }
-  }
-  const int64_t columns = right.columns() % kTileColumns;
-  if (columns == 0 || panels.end < right.panels()) return;
-  for (int64_t row = 0; row < left.rows; ++row) {
-    float* to = out.data + row * out.row + right.columns() - columns;
-    const float* from = edge + row * kTileColumns;
-    for (int64_t i = 0; i < columns; ++i) to[i] = out.add ? to[i] + from[i] : from[i];
+  PanelSums sums;
+  for (int64_t p = panels.begin; p < panels.end; ++p) {
+    sums.Multiply(left, right, p);
+    const int64_t column = p * kTileColumns;
+    sums.Write(left.rows, right.columns() - column, {out.data + column, out.row, out.add});
   }
 }
 

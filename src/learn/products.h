@@ -29,8 +29,9 @@ namespace kibitz::learn {
 // Without AVX our tiles lose to a library that chooses its kernels at run time.
 inline constexpr bool kOwnTiles = nn::kLanes >= 8;
 
-// Rows that go through a product together: few stay in cache, many are worth the library's packing.
-inline constexpr int64_t kBlockRows = kOwnTiles ? 96 : 384;
+// Rows that go through a product together: few stay in cache and share a batch of a thousand rows
+// evenly among threads, many are worth the library's packing.
+inline constexpr int64_t kBlockRows = kOwnTiles ? (nn::kLanes == 16 ? 64 : 96) : 384;
 
 enum class Layout { kAsIs, kTransposed };
 struct RightFactor {

@@ -87,24 +87,13 @@ template <int64_t kRows>
   sums.Write(c, c_row);
 }
 
-// A product of at most kTileRows rows and exactly kTileColumns columns. Always inlined, so that
-// strides known at a call are constants in its loop.
-[[gnu::always_inline]] inline void GemmTile(const Gemm& gemm) {
-  static_assert(kTileRows == 6);
-  switch (gemm.rows) {
-    case 1:
-      return GemmRows<1>(gemm);
-    case 2:
-      return GemmRows<2>(gemm);
-    case 3:
-      return GemmRows<3>(gemm);
-    case 4:
-      return GemmRows<4>(gemm);
-    case 5:
-      return GemmRows<5>(gemm);
-    default:
-      return GemmRows<6>(gemm);
-  }
+// A product of at most kMost rows and exactly kTileColumns columns. Always inlined, so that strides
+// known at a call are constants in its loop.
+template <int64_t kMost>
+[[gnu::always_inline]] inline void GemmUpTo(const Gemm& gemm) {
+  if (kMost == 1 || gemm.rows >= kMost) return GemmRows<kMost>(gemm);
+  if constexpr (kMost > 1) GemmUpTo<kMost - 1>(gemm);
 }
+[[gnu::always_inline]] inline void GemmTile(const Gemm& gemm) { GemmUpTo<kTileRows>(gemm); }
 
 }  // namespace kibitz::nn
