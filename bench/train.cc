@@ -419,7 +419,7 @@ void BenchMixedTwenty48(Bench& bench) {
              {.name = Twenty48Steps::kName,
               .units = Twenty48Steps::kBoards,
               .unit = "boards",
-              .promised_ratio = nn::HasAmx() ? 2 : 1.2,
+              .promised_ratio = nn::HasAmx() ? 2 : 1.3,
               .step = [&] { return step(); }},
              bench.quick() ? 20 : 100);
 }
@@ -439,11 +439,12 @@ void BenchMixedPrecision(Bench& bench) {
                                        .instinct_target = true,
                                        .branch_values = 16,
                                        .no_thought_prob = 1};
-  BenchMixedDecoder(bench, {"", config, 32, 1.3, {}, thinking}, "roots 128/4/4/256", 32);
+  const double promised = nn::HasAmx() ? 1.3 : 1.2;
+  BenchMixedDecoder(bench, {"", config, 32, promised, {}, thinking}, "roots 128/4/4/256", 32);
   thinking.no_thought_prob = 0.6;
   thinking.early_ends = true;
   thinking.own_values_prob = 0.9;
-  BenchMixedDecoder(bench, {"", config, 32, 1.3, {}, thinking}, "thoughts 128/4/4/256", 32);
+  BenchMixedDecoder(bench, {"", config, 32, promised, {}, thinking}, "thoughts 128/4/4/256", 32);
   BenchMixedTwenty48(bench);
 }
 
