@@ -47,7 +47,8 @@ Fields FieldsOf(LoopOptions& options) {
   fields.Add("seed", s.seed, "seed of weights, order and augmentation");
   fields.Add("threads", s.threads, "threads; 0: all cores", {.min = 0, .max = 1024});
   fields.Add("device", s.device, "cpu, cuda or cuda:N", {.metavar = "NAME"});
-  fields.Add("use_amp", s.use_amp, "bfloat16 matrix products, on CUDA and on processors with AMX or AVX-512 BF16");
+  fields.Add("use_amp", s.use_amp,
+             "bfloat16 matrix products, on CUDA and on processors with AMX or AVX-512 BF16");
   fields.Add("gradient_checkpointing", s.gradient_checkpointing,
              "compute activations again in backward: less memory, a third more time");
   return fields;

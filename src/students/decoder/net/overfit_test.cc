@@ -66,7 +66,8 @@ void LearnByHeart(learn::Precision precision) {
 TEST(OverfitTest, OneFinetuneBatchIsLearnedByHeart) { LearnByHeart(learn::Precision::kFloat32); }
 
 TEST(OverfitTest, OneFinetuneBatchIsLearnedByHeartInBfloat16) {
-  if (!learn::CpuHasBfloat16()) GTEST_SKIP() << "this processor has no AVX-512 BF16: it would take long";
+  if (!learn::CpuHasBfloat16())
+    GTEST_SKIP() << "this processor has no AVX-512 BF16: it would take long";
   LearnByHeart(learn::Precision::kBfloat16);
 }
 
