@@ -1,8 +1,9 @@
 // A training step of the decoder, forth and back: packed beside plain and padded, in turns, on the
 // same batches: legal random play with random values, as long as real games and thoughts. f32, all
-// cores. Then mixed precision (use_amp) beside f32, of the decoder and of the 2048 network.
+// cores. Then a step of the 2048 network, and mixed precision (use_amp) beside f32 of both.
 #include <fmt/format.h>
 #include <malloc.h>
+#include <time.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include "bench/peak.h"
 #include "learn/precision.h"
 #include "learn/runtime.h"
+#include "nn/kernels/amx.h"
 #include "students/decoder/data/source.h"
 #include "students/decoder/net/loss.h"
 #include "students/twenty48/net/encoder.h"
@@ -103,7 +105,8 @@ struct Size {
   double promised_ratio;
   std::optional<double> promised_share = {};  // Of the peak.
   decoder::ThinkingOptions thinking = {};
-  int padded_length = 0;  // Of the plain version; 0: max_seq_len.
+  int padded_length = 0;    // Of the plain version; 0: max_seq_len.
+  bool slow_plain = false;  // No warm-up of the plain version.
 };
 
 NetConfig Config(int width, int heads, int layers, int hidden) {
@@ -163,8 +166,16 @@ std::vector<Batch> MakeBatches(const Size& size, double ratio, int count) {
   return batches;
 }
 
+// Of all threads; beside other programs it is steadier than time on the clock.
+double ProcessorSeconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 struct Timed {
   double seconds = 0;
+  double processor_seconds = 0;
   double loss = 0;
   double megabytes = 0;  // At the peak, beyond the weights.
 };
@@ -177,6 +188,7 @@ Timed RunOnce(DecoderNet& net, const std::vector<Batch>& batches, bool packed,
   Timed timed;
   std::optional<learn::OneThreadPerProduct> one_thread;  // As the trainee has it.
   if (packed) one_thread.emplace();
+  const double processor_start = ProcessorSeconds();
   const Timer timer;
   for (const Batch& batch : batches) {
     const auto result =
@@ -185,6 +197,7 @@ Timed RunOnce(DecoderNet& net, const std::vector<Batch>& batches, bool packed,
     timed.loss += result.metrics.total_loss.sum;
   }
   timed.seconds = timer.Seconds();
+  timed.processor_seconds = ProcessorSeconds() - processor_start;
   timed.megabytes = memory.ExtraMegabytes();
   return timed;
 }
@@ -195,8 +208,62 @@ struct Rounds {
   int rounds = 1;
 };
 
-void BenchSteps(Bench& bench, const Size& size, DecoderNet& net, double ratio, double peak,
-                const Rounds& plan) {
+// With --only NAME: parts whose names contain it, as they train, without the padded version.
+class Filter {
+ public:
+  explicit Filter(std::string only) : only_(std::move(only)) {}
+  bool Runs(std::string_view name) const { return name.find(only_) != std::string_view::npos; }
+  bool alone() const { return !only_.empty(); }
+
+ private:
+  std::string only_;
+};
+
+// A share of the peak: `products` multiplications with additions forward, twice as many backward.
+void ReportShare(Bench& bench, const std::string& name, double products, double seconds,
+                 double peak, uint64_t signature, std::optional<double> promised) {
+  bench.Report({.name = name + ", FLOPs needed",
+                .value = 6 * products / seconds / 1e9,
+                .unit = "GFLOP/s",
+                .yardstick = peak / 1e9,
+                .yardstick_name = "FMA peak",
+                .signature = signature,
+                .promised_ratio = promised});
+}
+
+// Of a size, packed and padded in turns.
+struct StepTimes {
+  std::vector<double> packed = {};
+  std::vector<double> plain = {};
+  Timed last_packed = {};
+  Timed last_plain = {};
+  double megabytes[2] = {};
+};
+
+StepTimes TimeSteps(const Size& size, DecoderNet& net, const std::vector<Batch>& batches,
+                    const Rounds& plan, bool with_plain) {
+  StepTimes times;
+  for (int round = 0; round < plan.warm_up + plan.rounds; ++round) {
+    if (round == 0) malloc_trim(0);
+    times.last_packed = RunOnce(net, batches, /*packed=*/true);
+    if (round == 0) times.megabytes[0] = times.last_packed.megabytes;
+    const bool counts = round >= plan.warm_up;
+    if (with_plain && (counts || !size.slow_plain)) {
+      if (times.megabytes[1] == 0) malloc_trim(0);
+      times.last_plain =
+          RunOnce(net, batches, /*packed=*/false,
+                  size.padded_length > 0 ? size.padded_length : net->config.max_seq_len);
+      times.megabytes[1] = std::max(times.megabytes[1], times.last_plain.megabytes);
+    }
+    if (!counts) continue;
+    times.packed.push_back(times.last_packed.seconds);
+    if (with_plain) times.plain.push_back(times.last_plain.seconds);
+  }
+  return times;
+}
+
+void BenchSteps(Bench& bench, const Filter& filter, const Size& size, DecoderNet& net, double ratio,
+                double peak, const Rounds& plan) {
   const std::vector<Batch> batches = MakeBatches(size, ratio, plan.sequences);
   double tokens = 0;
   double products = 0;
@@ -204,50 +271,32 @@ void BenchSteps(Bench& bench, const Size& size, DecoderNet& net, double ratio, d
     tokens += batch.tokens();
     products += NeededProducts(size.config, batch);
   }
-  std::vector<double> packed;
-  std::vector<double> plain;
-  Timed last_packed;
-  Timed last_plain;
-  double megabytes[2] = {};
-  for (int round = 0; round < plan.warm_up + plan.rounds; ++round) {
-    if (round == 0) malloc_trim(0);
-    last_packed = RunOnce(net, batches, /*packed=*/true);
-    if (round == 0) malloc_trim(0);
-    last_plain = RunOnce(net, batches, /*packed=*/false,
-                         size.padded_length > 0 ? size.padded_length : net->config.max_seq_len);
-    if (round == 0) {
-      megabytes[0] = last_packed.megabytes;
-      megabytes[1] = last_plain.megabytes;
-    }
-    if (round < plan.warm_up) continue;
-    packed.push_back(last_packed.seconds);
-    plain.push_back(last_plain.seconds);
-  }
+  const StepTimes times = TimeSteps(size, net, batches, plan, /*with_plain=*/!filter.alone());
   const std::string name = fmt::format("{}, ratio {}", size.name, ratio);
-  if (std::abs(last_packed.loss - last_plain.loss) > 1e-4 * std::abs(last_plain.loss)) {
-    bench.Fail(
-        fmt::format("{}: loss {} packed, {} plain", name, last_packed.loss, last_plain.loss));
-  }
+  const double loss = times.last_packed.loss;
+  const double seconds = Median(times.packed);
   Signature signature;
   signature.Add(static_cast<uint64_t>(tokens));
-  signature.Add(static_cast<uint64_t>(std::llround(last_packed.loss * 100)));
-  bench.Report({.name = name,
-                .value = tokens / Median(packed),
-                .unit = "tokens/s",
-                .yardstick = tokens / Median(plain),
-                .yardstick_name = "padded",
-                .signature = signature.value(),
-                .promised_ratio = size.promised_ratio});
-  // Each product forth is two operations, and two more products back.
-  bench.Report({.name = name + ", FLOPs needed",
-                .value = 6 * products / Median(packed) / 1e9,
-                .unit = "GFLOP/s",
-                .yardstick = peak / 1e9,
-                .yardstick_name = "FMA peak",
-                .signature = signature.value(),
-                .promised_ratio = size.promised_share});
-  bench.Say(fmt::format("  {:.0f} tokens in {:.2f} s; at the peak {:.0f} MB, padded {:.0f} MB",
-                        tokens, Median(packed), megabytes[0], megabytes[1]));
+  signature.Add(static_cast<uint64_t>(std::llround(loss * 100)));
+  if (!filter.alone()) {
+    const double plain_loss = times.last_plain.loss;
+    if (std::abs(loss - plain_loss) > 1e-4 * std::abs(plain_loss)) {
+      bench.Fail(fmt::format("{}: loss {} packed, {} plain", name, loss, plain_loss));
+    }
+    bench.Report({.name = name,
+                  .value = tokens / seconds,
+                  .unit = "tokens/s",
+                  .yardstick = tokens / Median(times.plain),
+                  .yardstick_name = "padded",
+                  .signature = signature.value(),
+                  .promised_ratio = size.promised_ratio});
+  }
+  ReportShare(bench, name, products, seconds, peak, signature.value(), size.promised_share);
+  bench.Say(
+      fmt::format("  {:.0f} tokens in {:.2f} s, {:.2f} s of processor time; at the peak {:.0f} MB, "
+                  "padded {:.0f} MB",
+                  tokens, seconds, times.last_packed.processor_seconds, times.megabytes[0],
+                  times.megabytes[1]));
 }
 
 // Steps in both precisions in turns. `step` returns its loss.
@@ -300,34 +349,78 @@ void BenchMixedDecoder(Bench& bench, const Size& size, const std::string& name, 
              bench.quick() ? 3 : 9);
 }
 
-// The network of configs/twenty48/small-binned.toml on random boards.
-void BenchMixedTwenty48(Bench& bench) {
-  constexpr int64_t kBoards = 64;
-  twenty48::Encoder net(twenty48::NetConfig{.hidden_size = 224,
-                                            .num_hidden_layers = 3,
-                                            .num_attention_heads = 8,
-                                            .num_key_value_heads = 4,
-                                            .intermediate_size = 384});
-  InitEncoder(net, 1);
-  torch::manual_seed(1);
-  const twenty48::TargetRows rows = {.tokens = torch::randint(0, 12, {kBoards, 16}),
-                                     .legal = torch::ones({kBoards, 4}, torch::kBool),
-                                     .moves = torch::randint(0, 4, {kBoards}),
-                                     .bins = torch::randint(0, 12, {kBoards, 4}),
-                                     .soft = {}};
-  const auto step = [&] {
+// Steps of the network of configs/twenty48/small-binned.toml on random boards.
+class Twenty48Steps {
+ public:
+  static constexpr int64_t kBoards = 64;
+  static constexpr const char* kName = "2048 224/8/3/384";
+
+  Twenty48Steps()
+      : net_(twenty48::NetConfig{.hidden_size = 224,
+                                 .num_hidden_layers = 3,
+                                 .num_attention_heads = 8,
+                                 .num_key_value_heads = 4,
+                                 .intermediate_size = 384}) {
+    InitEncoder(net_, 1);
+    torch::manual_seed(1);
+    rows_ = {.tokens = torch::randint(0, 12, {kBoards, 16}),
+             .legal = torch::ones({kBoards, 4}, torch::kBool),
+             .moves = torch::randint(0, 4, {kBoards}),
+             .bins = torch::randint(0, 12, {kBoards, 4}),
+             .soft = {}};
+  }
+
+  // The loss.
+  double operator()() {
     const learn::OneThreadPerProduct one_thread;
-    net->zero_grad();
-    const auto loss = twenty48::BinnedLoss(net->forward(rows.tokens), rows).total;
+    net_->zero_grad();
+    const auto loss = twenty48::BinnedLoss(net_->forward(rows_.tokens), rows_).total;
     loss.backward();
     return loss.item<double>();
-  };
+  }
+
+  // Multiplications with additions forward: linear layers, scores and mixed values, heads.
+  double Products() const {
+    const twenty48::NetConfig& config = net_->config;
+    const double width = config.hidden_size;
+    const double kv = config.kv_heads() * config.head_width();
+    const double layer =
+        width * (2 * width + 2 * kv + 3 * config.intermediate_size) + 2 * 16 * width;
+    return kBoards * (16 * config.num_hidden_layers * layer + 4 * width * config.bins());
+  }
+
+ private:
+  twenty48::Encoder net_;
+  twenty48::TargetRows rows_;
+};
+
+void BenchTwenty48(Bench& bench, double peak) {
+  Twenty48Steps step;
+  std::vector<double> seconds;
+  double loss = 0;
+  const int rounds = bench.quick() ? 60 : 300;
+  const double processor_start = ProcessorSeconds();
+  for (int round = 0; round < rounds; ++round) {
+    const Timer timer;
+    loss = step();
+    if (round >= rounds / 10) seconds.push_back(timer.Seconds());
+  }
+  Signature signature;
+  signature.Add(static_cast<uint64_t>(std::llround(loss * 100)));
+  ReportShare(bench, Twenty48Steps::kName, step.Products(), Median(seconds), peak,
+              signature.value(), {});
+  bench.Say(fmt::format("  {:.1f} ms of processor time a step",
+                        (ProcessorSeconds() - processor_start) / rounds * 1e3));
+}
+
+void BenchMixedTwenty48(Bench& bench) {
+  Twenty48Steps step;
   BenchMixed(bench,
-             {.name = "2048 224/8/3/384",
-              .units = kBoards,
+             {.name = Twenty48Steps::kName,
+              .units = Twenty48Steps::kBoards,
               .unit = "boards",
-              .promised_ratio = 2,
-              .step = step},
+              .promised_ratio = nn::HasAmx() ? 2 : 1.3,
+              .step = [&] { return step(); }},
              bench.quick() ? 20 : 100);
 }
 
@@ -346,48 +439,51 @@ void BenchMixedPrecision(Bench& bench) {
                                        .instinct_target = true,
                                        .branch_values = 16,
                                        .no_thought_prob = 1};
-  BenchMixedDecoder(bench, {"", config, 32, 1.3, {}, thinking}, "roots 128/4/4/256", 32);
+  const double promised = nn::HasAmx() ? 1.3 : 1.2;
+  BenchMixedDecoder(bench, {"", config, 32, promised, {}, thinking}, "roots 128/4/4/256", 32);
   thinking.no_thought_prob = 0.6;
   thinking.early_ends = true;
   thinking.own_values_prob = 0.9;
-  BenchMixedDecoder(bench, {"", config, 32, 1.3, {}, thinking}, "thoughts 128/4/4/256", 32);
+  BenchMixedDecoder(bench, {"", config, 32, promised, {}, thinking}, "thoughts 128/4/4/256", 32);
   BenchMixedTwenty48(bench);
+}
+
+void BenchDecoders(Bench& bench, const Filter& filter, double peak) {
+  // Roots alone (docs/DECODER.md, "Targets that teach more"): prefix pass and values of root moves.
+  const decoder::ThinkingOptions roots_alone = {
+      .soft_targets = true, .instinct_target = true, .branch_values = 16, .no_thought_prob = 1};
+  const Size roots = {"roots 128/4/4/256", Config(128, 4, 4, 256), 32, 1.8, {}, roots_alone, 72};
+  const Size small = {"small 256/8/6/384", Config(256, 8, 6, 384), 4, 1.8, {}};
+  Size real = {"real 1024/16/12/1536", Config(1024, 16, 12, 1536), 1, 1.25, 0.55};
+  real.slow_plain = true;
+  for (const Size& size : {roots, small, real}) {
+    if (!filter.Runs(size.name)) continue;
+    DecoderNet net(size.config);
+    InitNet(net, 1);
+    const bool is_real = size.slow_plain;
+    const bool is_roots = size.padded_length > 0;
+    Rounds rounds = {.sequences = bench.quick() ? 3 : 20, .warm_up = 1, .rounds = 3};
+    if (is_roots) rounds = {.sequences = bench.quick() ? 32 : 64, .warm_up = 1, .rounds = 5};
+    if (is_real) rounds = {.sequences = bench.quick() ? 1 : 5, .warm_up = 1, .rounds = 1};
+    BenchSteps(bench, filter, size, net, 1.0, peak, rounds);
+    if (is_roots || (bench.quick() && is_real)) continue;
+    BenchSteps(bench, filter, size, net, 0.2, peak, rounds);
+  }
 }
 
 int Main(int argc, char** argv) {
   learn::StartWell(argv);
-  Bench bench("train", argc, argv);
+  Bench bench("train", argc, argv,
+              {{"only", "the parts with this in their names, without the padded version"}});
+  const Filter filter(bench.PathOf("only"));
   learn::KeepFreedMemory();
   learn::SetThreads(0);
   const double peak = MeasurePeak();
   bench.Say(fmt::format("f32, {} threads, peak {} FLOP/s; losses and gradients of finetune batches",
                         HardwareThreads(), HumanCount(peak)));
-  BenchMixedPrecision(bench);
-  const Size small = {"small 256/8/6/384", Config(256, 8, 6, 384), 4, 1.8, {}};
-  const Size real = {"real 1024/16/12/1536", Config(1024, 16, 12, 1536), 1, 1.25, 0.55};
-  // Roots alone (docs/DECODER.md, "Targets that teach more"): prefix pass and values of root moves.
-  const decoder::ThinkingOptions roots_alone = {
-      .soft_targets = true, .instinct_target = true, .branch_values = 16, .no_thought_prob = 1};
-  const Size roots = {"roots 128/4/4/256", Config(128, 4, 4, 256), 32, 1.8, {}, roots_alone, 72};
-  {
-    DecoderNet net(roots.config);
-    InitNet(net, 1);
-    BenchSteps(bench, roots, net, 1.0, peak,
-               {.sequences = bench.quick() ? 32 : 64, .warm_up = 1, .rounds = 5});
-  }
-  for (const Size& size : {small, real}) {
-    DecoderNet net(size.config);
-    InitNet(net, 1);
-    const bool is_real = size.config.embed_dim == real.config.embed_dim;
-    for (const double ratio : {1.0, 0.2}) {
-      if (bench.quick() && is_real && ratio < 1) continue;
-      const Rounds rounds = is_real ? Rounds{.sequences = bench.quick() ? 1 : 5}
-                                    : Rounds{.sequences = bench.quick() ? 3 : 20,
-                                             .warm_up = 1,
-                                             .rounds = bench.quick() ? 1 : 3};
-      BenchSteps(bench, size, net, ratio, peak, rounds);
-    }
-  }
+  if (filter.Runs("mixed precision")) BenchMixedPrecision(bench);
+  if (filter.Runs(Twenty48Steps::kName)) BenchTwenty48(bench, peak);
+  BenchDecoders(bench, filter, peak);
   return bench.Finish();
 }
 

@@ -9,6 +9,7 @@
 #include "learn/parallel.h"
 #include "learn/precision.h"
 #include "learn/rms_rows.h"
+#include "nn/kernels/aligned.h"
 #include "nn/transformer/block_attention.h"
 
 namespace kibitz::learn {
@@ -18,7 +19,7 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kBlocksOfPiece = 16;  // Of one piece of work.
+constexpr int64_t kBlocksOfPiece = 4;  // Of one piece of work.
 
 // Sizes of one call.
 struct Plan {
@@ -67,66 +68,135 @@ Bf16BlockSizes RoundedSizes(const Plan& plan) {
 
 // dscores = scale * shares * (dshares - sum of shares * dshares), in place of dshares; (S, S).
 void SoftmaxBackward(const float* shares, float* dshares, int64_t s, float scale) {
-  for (int64_t i = 0; i < s; ++i) {
-    const float sum = Dot(shares + i * s, dshares + i * s, s);
-    for (int64_t j = 0; j < s; ++j) {
-      dshares[i * s + j] = scale * shares[i * s + j] * (dshares[i * s + j] - sum);
+  for (int64_t i = 0; i < s; ++i, shares += s, dshares += s) {
+    const float sum = Dot(shares, dshares, s);
+    int64_t j = 0;
+    for (; j + nn::kLanes <= s; j += nn::kLanes) {
+      nn::Store(dshares + j, nn::Load(shares + j) * (nn::Load(dshares + j) - sum) * scale);
     }
+    for (; j < s; ++j) dshares[j] = scale * shares[j] * (dshares[j] - sum);
   }
 }
 
-// What the backward pass of one query head of one block reads and writes.
-struct HeadData {
+// The rows of one head of one block, (S, padded): whole vectors, so that products have no edge.
+class PaddedRows {
+ public:
+  explicit PaddedRows(const Plan& plan)
+      : s_(plan.s), e_(plan.e), padded_(nn::RoundUp(plan.e, nn::kLanes)), rows_(s_ * padded_) {}
+
+  float* data() { return rows_.data(); }
+  int64_t row() const { return padded_; }
+  void Clear() { std::fill_n(rows_.data(), s_ * padded_, 0.0F); }
+  // Leaves the padding, which is 0 at first.
+  void Read(const float* from, int64_t from_row) {
+    for (int64_t i = 0; i < s_; ++i) std::copy_n(from + i * from_row, e_, data() + i * padded_);
+  }
+  void Write(float* to, int64_t to_row) {
+    for (int64_t i = 0; i < s_; ++i) std::copy_n(data() + i * padded_, e_, to + i * to_row);
+  }
+
+ private:
+  int64_t s_;
+  int64_t e_;
+  int64_t padded_;
+  nn::AlignedArray<float> rows_;
+};
+
+// What backward of a whole call reads and writes.
+struct BackwardTensors {
   const float* q;
   const float* k;
   const float* v;
-  const float* shares;  // (S, S), after softmax.
+  const float* shares;  // After softmax.
   const float* dout;
   float* dq;
-  float* dk;  // Added to, as dv.
+  float* dk;
   float* dv;
 };
 
-// With P the shares: dV = P^T dO, dP = dO V^T, dS = scale P (dP - sum of P dP), dQ = dS K,
-// dK = dS^T Q. Scratch: transposed (E, S), dscores (S, S).
-void HeadBackward(const Plan& plan, const HeadData& head, float* transposed, float* dscores) {
-  nn::CachedGemm({.a = {.data = head.shares, .row = 1, .column = plan.s},
-                  .b = head.dout,
-                  .b_row = plan.width,
-                  .c = head.dv,
-                  .c_row = plan.kv_width,
-                  .rows = plan.s,
-                  .depth = plan.s,
-                  .columns = plan.e,
-                  .add = true});
-  nn::TransposeInto(head.v, plan.kv_width, transposed, plan.s, plan.e);
-  nn::CachedGemm({.a = {.data = head.dout, .row = plan.width},
-                  .b = transposed,
-                  .b_row = plan.s,
-                  .c = dscores,
-                  .c_row = plan.s,
-                  .rows = plan.s,
-                  .depth = plan.e,
-                  .columns = plan.s});
-  SoftmaxBackward(head.shares, dscores, plan.s, plan.scale);
-  nn::CachedGemm({.a = {.data = dscores, .row = plan.s},
-                  .b = head.k,
-                  .b_row = plan.kv_width,
-                  .c = head.dq,
-                  .c_row = plan.width,
-                  .rows = plan.s,
-                  .depth = plan.s,
-                  .columns = plan.e});
-  nn::CachedGemm({.a = {.data = dscores, .row = 1, .column = plan.s},
-                  .b = head.q,
-                  .b_row = plan.width,
-                  .c = head.dk,
-                  .c_row = plan.kv_width,
-                  .rows = plan.s,
-                  .depth = plan.s,
-                  .columns = plan.e,
-                  .add = true});
-}
+// Backward of one block after another. With P the shares: dV = P^T dO, dP = dO V^T,
+// dS = scale P (dP - sum of P dP), dQ = dS K, dK = dS^T Q.
+class BlockGradients {
+ public:
+  BlockGradients(const Plan& plan, const BackwardTensors& data)
+      : plan_(plan),
+        data_(data),
+        q_(plan),
+        k_(plan),
+        dout_(plan),
+        dq_(plan),
+        dk_(plan),
+        dv_(plan),
+        v_transposed_(plan.e * plan.s),
+        dscores_(plan.s * plan.s) {}
+
+  // Query heads of one key head add up.
+  void Run(int64_t block) {
+    for (int64_t kv_head = 0; kv_head < plan_.kv_heads; ++kv_head) {
+      const int64_t at = HeadPlace(plan_, block, kv_head).kv;
+      k_.Read(data_.k + at, plan_.kv_width);
+      nn::TransposeInto(data_.v + at, plan_.kv_width, v_transposed_.data(), plan_.s, plan_.e);
+      dk_.Clear();
+      dv_.Clear();
+      for (int64_t head = kv_head; head < plan_.heads; head += plan_.kv_heads) {
+        AddHead(HeadPlace(plan_, block, head));
+      }
+      dk_.Write(data_.dk + at, plan_.kv_width);
+      dv_.Write(data_.dv + at, plan_.kv_width);
+    }
+  }
+
+ private:
+  void AddHead(const HeadPlace& place) {
+    const float* shares = data_.shares + place.scores;
+    q_.Read(data_.q + place.q, plan_.width);
+    dout_.Read(data_.dout + place.q, plan_.width);
+    AddTransposed(shares, dout_, dv_);
+    nn::CachedGemm({.a = {.data = dout_.data(), .row = dout_.row()},
+                    .b = v_transposed_.data(),
+                    .b_row = plan_.s,
+                    .c = dscores_.data(),
+                    .c_row = plan_.s,
+                    .rows = plan_.s,
+                    .depth = plan_.e,
+                    .columns = plan_.s});
+    SoftmaxBackward(shares, dscores_.data(), plan_.s, plan_.scale);
+    nn::CachedGemm({.a = {.data = dscores_.data(), .row = plan_.s},
+                    .b = k_.data(),
+                    .b_row = k_.row(),
+                    .c = dq_.data(),
+                    .c_row = dq_.row(),
+                    .rows = plan_.s,
+                    .depth = plan_.s,
+                    .columns = dq_.row()});
+    dq_.Write(data_.dq + place.q, plan_.width);
+    AddTransposed(dscores_.data(), q_, dk_);
+  }
+
+  // sum += weights^T rows; weights: (S, S).
+  void AddTransposed(const float* weights, PaddedRows& rows, PaddedRows& sum) const {
+    nn::CachedGemm({.a = {.data = weights, .row = 1, .column = plan_.s},
+                    .b = rows.data(),
+                    .b_row = rows.row(),
+                    .c = sum.data(),
+                    .c_row = sum.row(),
+                    .rows = plan_.s,
+                    .depth = plan_.s,
+                    .columns = sum.row(),
+                    .add = true});
+  }
+
+  const Plan& plan_;
+  BackwardTensors data_;
+  PaddedRows q_;
+  PaddedRows k_;
+  PaddedRows dout_;
+  PaddedRows dq_;
+  PaddedRows dk_;
+  PaddedRows dv_;
+  nn::AlignedArray<float> v_transposed_;  // (E, S)
+  nn::AlignedArray<float> dscores_;       // (S, S)
+};
 
 struct BlockAttentionFunction : torch::autograd::Function<BlockAttentionFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& q_in, const Tensor& k_in,
@@ -174,7 +244,6 @@ struct BlockAttentionFunction : torch::autograd::Function<BlockAttentionFunction
     return out;
   }
 
-  // Query heads of one key head add up.
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
     const Tensor& q = saved[0];
@@ -188,38 +257,31 @@ struct BlockAttentionFunction : torch::autograd::Function<BlockAttentionFunction
                      .kv_heads = ctx->saved_data["kv_heads"].toInt()});
     const bool rounded = IsRounded(plan, KeptPrecision(ctx));
     auto dq = torch::empty_like(q);
-    auto dk = rounded ? torch::empty_like(k) : torch::zeros_like(k);
-    auto dv = rounded ? torch::empty_like(v) : torch::zeros_like(v);
+    auto dk = torch::empty_like(k);
+    auto dv = torch::empty_like(v);
+    const BackwardTensors data = {.q = q.data_ptr<float>(),
+                                  .k = k.data_ptr<float>(),
+                                  .v = v.data_ptr<float>(),
+                                  .shares = shares.data_ptr<float>(),
+                                  .dout = dout.data_ptr<float>(),
+                                  .dq = dq.data_ptr<float>(),
+                                  .dk = dk.data_ptr<float>(),
+                                  .dv = dv.data_ptr<float>()};
     ForEachPiece(plan.blocks, kBlocksOfPiece, [&](int64_t begin, int64_t end) {
       if (rounded) {
         const HeadPlace place(plan, begin, 0);
         return AttendBlocksBackwardBf16(RoundedSizes(plan), end - begin,
-                                        {.q = q.data_ptr<float>() + place.q,
-                                         .k = k.data_ptr<float>() + place.kv,
-                                         .v = v.data_ptr<float>() + place.kv,
-                                         .shares = shares.data_ptr<float>() + place.scores,
-                                         .dout = dout.data_ptr<float>() + place.q,
-                                         .dq = dq.data_ptr<float>() + place.q,
-                                         .dk = dk.data_ptr<float>() + place.kv,
-                                         .dv = dv.data_ptr<float>() + place.kv});
+                                        {.q = data.q + place.q,
+                                         .k = data.k + place.kv,
+                                         .v = data.v + place.kv,
+                                         .shares = data.shares + place.scores,
+                                         .dout = data.dout + place.q,
+                                         .dq = data.dq + place.q,
+                                         .dk = data.dk + place.kv,
+                                         .dv = data.dv + place.kv});
       }
-      std::vector<float> transposed(static_cast<size_t>(plan.e * plan.s));
-      std::vector<float> dscores(static_cast<size_t>(plan.s * plan.s));
-      for (int64_t block = begin; block < end; ++block) {
-        for (int64_t head = 0; head < plan.heads; ++head) {
-          const HeadPlace place(plan, block, head);
-          HeadBackward(plan,
-                       {.q = q.data_ptr<float>() + place.q,
-                        .k = k.data_ptr<float>() + place.kv,
-                        .v = v.data_ptr<float>() + place.kv,
-                        .shares = shares.data_ptr<float>() + place.scores,
-                        .dout = dout.data_ptr<float>() + place.q,
-                        .dq = dq.data_ptr<float>() + place.q,
-                        .dk = dk.data_ptr<float>() + place.kv,
-                        .dv = dv.data_ptr<float>() + place.kv},
-                       transposed.data(), dscores.data());
-        }
-      }
+      BlockGradients backward(plan, data);
+      for (int64_t block = begin; block < end; ++block) backward.Run(block);
     });
     return {dq, dk, dv, Tensor(), Tensor(), Tensor()};
   }

@@ -41,26 +41,6 @@ float* Row(const Tensor& matrix, int64_t row) {
   return static_cast<float*>(matrix.unsafeGetTensorImpl()->data()) + row * matrix.size(1);
 }
 
-// Memory of one piece of work, aligned to cache lines.
-class Scratch {
- public:
-  explicit Scratch(int64_t columns) : columns_(columns) {
-    if (columns == 0) return;
-    const int64_t bytes = kBlockRows * columns * int64_t{sizeof(float)};
-    data_.reset(static_cast<float*>(std::aligned_alloc(
-        nn::kCacheLine, static_cast<size_t>(nn::RoundUp(bytes, nn::kCacheLine)))));
-    CHECK(data_ != nullptr);
-  }
-  float* Row(int64_t row) const { return data_.get() + row * columns_; }
-
- private:
-  struct Free {
-    void operator()(float* block) const { std::free(block); }
-  };
-  int64_t columns_;
-  std::unique_ptr<float[], Free> data_;
-};
-
 // Calls body(begin, end) for blocks of rows.
 template <typename Body>
 void ForEachBlock(int64_t rows, const Body& body) {
@@ -139,15 +119,13 @@ variable_list OutputsOf(const Tensor& x, at::TensorList weights) {
   return outputs;
 }
 
-// Runs all products, then all sums, without a pause between them.
-void Compute(const std::vector<WholeProduct>& products, const RowSums& sums = {}) {
+// Runs all products without a pause between them.
+void Compute(const std::vector<WholeProduct>& products) {
   std::vector<std::pair<size_t, int64_t>> tasks;
   for (size_t i = 0; i < products.size(); ++i) {
     for (int64_t task = 0; task < products[i].tasks(); ++task) tasks.emplace_back(i, task);
   }
-  const auto first = static_cast<int64_t>(tasks.size());
-  ForEachTask(first + sums.tasks(), [&](int64_t task) {
-    if (task >= first) return sums.Run(task - first);
+  ForEachTask(static_cast<int64_t>(tasks.size()), [&](int64_t task) {
     const auto [product, piece] = tasks[static_cast<size_t>(task)];
     products[product].Run(piece);
   });
@@ -321,17 +299,13 @@ struct AddProjectedFunction : torch::autograd::Function<AddProjectedFunction> {
     const auto packed = Pack({{saved[1], Layout::kAsIs}}, precision);
     const SumFactor a(dy, SumFactor::Side::kA, precision);
     const SumFactor b(saved[0], SumFactor::Side::kB, precision);
-    RowSums sums;
-    sums.Add(dweight, a, b);
-    if (precision == Precision::kFloat32) {
-      Compute({{dy, packed.data(), dx}}, sums);
-      return {dy, dx, dweight};
-    }
     ForEachBlock(dy.size(0), [&](int64_t begin, int64_t end) {
       Multiply({Row(dy, begin), dy.size(1), end - begin}, packed[0], {Row(dx, begin), dx.size(1)});
       a.Keep(begin, end);
       b.Keep(begin, end);
     });
+    RowSums sums;
+    sums.Add(dweight, a, b);
     sums.Compute();
     return {dy, dx, dweight};
   }

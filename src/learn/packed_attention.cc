@@ -22,11 +22,10 @@ namespace {
 using nn::Dot;
 using nn::Exp;
 using nn::Gemm;
-using nn::GemmTile;
+using nn::GemmUpTo;
 using nn::GemmVectorRows;
 using nn::kLanes;
 using nn::kTileColumns;
-using nn::kTileRows;
 using nn::Lanes;
 using nn::Larger;
 using nn::Load;
@@ -38,8 +37,12 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Queries whose scores are in memory at one time: a multiple of kTileRows.
+// Rows of a register tile: of queries, or of keys.
+constexpr int64_t kRowsOfTile = nn::kCachedRows;
+
+// Queries whose scores are in memory at one time.
 constexpr int64_t kQueryRows = 48;
+static_assert(kQueryRows % kRowsOfTile == 0);
 
 // (positions, E / 2) each -> (2, positions, E)
 Tensor AnglesOf(const RotaryTable& rotary) {
@@ -67,13 +70,13 @@ struct QueryBlock {
   const int32_t* seen = nullptr;       // rows
   const HiddenKeys* hidden = nullptr;  // rows, or none.
   // Keys seen by any of the tile of queries that starts at `row` ...
-  int64_t Seen(int64_t row) const { return seen[std::min(row + kTileRows, rows) - 1]; }
+  int64_t Seen(int64_t row) const { return seen[std::min(row + kRowsOfTile, rows) - 1]; }
   // ... in whole vectors.
   int64_t Keys(int64_t row) const { return RoundUp(Seen(row), kLanes); }
-  int64_t Rows(int64_t row) const { return std::min(kTileRows, rows - row); }
+  int64_t Rows(int64_t row) const { return std::min(kRowsOfTile, rows - row); }
 };
 
-// GemmTile for the first half of a panel's columns.
+// GemmUpTo for the first half of a panel's columns.
 template <int64_t kMost>
 [[gnu::always_inline]] inline void HalfTile(const Gemm& gemm) {
   if (kMost == 1 || gemm.rows >= kMost) return GemmVectorRows<kMost>(gemm);
@@ -84,7 +87,7 @@ template <int64_t kMost>
 void MultiplyByPanels(const QueryBlock& block, const float* a, const float* panels,
                       const Sizes& sizes, float* scores, int64_t stride) {
   for (int64_t key = 0; key < block.Keys(block.rows - 1); key += kTileColumns) {
-    for (int64_t row = 0; row < block.rows; row += kTileRows) {
+    for (int64_t row = 0; row < block.rows; row += kRowsOfTile) {
       if (key >= block.Keys(row)) continue;
       const Gemm tile = {.a = {.data = a + row * sizes.padded, .row = sizes.padded},
                          .b = panels + key * sizes.padded,
@@ -94,7 +97,7 @@ void MultiplyByPanels(const QueryBlock& block, const float* a, const float* pane
                          .rows = block.Rows(row),
                          .depth = sizes.head_width};
       // Never behind the tile's own keys, where backward keeps zeros.
-      block.Keys(row) - key == kLanes ? HalfTile<kTileRows>(tile) : GemmTile(tile);
+      block.Keys(row) - key == kLanes ? HalfTile<kRowsOfTile>(tile) : GemmUpTo<kRowsOfTile>(tile);
     }
   }
 }
@@ -103,14 +106,14 @@ void MultiplyByPanels(const QueryBlock& block, const float* a, const float* pane
 void MixValues(const QueryBlock& block, const float* weights, int64_t stride, const float* values,
                const Sizes& sizes, float* out) {
   for (int64_t e = 0; e < sizes.padded; e += kTileColumns) {
-    for (int64_t row = 0; row < block.rows; row += kTileRows) {
-      GemmTile({.a = {.data = weights + row * stride, .row = stride},
-                .b = values + e,
-                .b_row = sizes.padded,
-                .c = out + row * sizes.padded + e,
-                .c_row = sizes.padded,
-                .rows = block.Rows(row),
-                .depth = block.Seen(row)});
+    for (int64_t row = 0; row < block.rows; row += kRowsOfTile) {
+      GemmUpTo<kRowsOfTile>({.a = {.data = weights + row * stride, .row = stride},
+                             .b = values + e,
+                             .b_row = sizes.padded,
+                             .c = out + row * sizes.padded + e,
+                             .c_row = sizes.padded,
+                             .rows = block.Rows(row),
+                             .depth = block.Seen(row)});
     }
   }
 }
@@ -118,20 +121,21 @@ void MixValues(const QueryBlock& block, const float* weights, int64_t stride, co
 // out (keys, padded) += weights^T (keys, rows) * a (rows, padded).
 void AddTransposed(const QueryBlock& block, const float* weights, int64_t stride, const float* a,
                    const Sizes& sizes, int64_t keys, float* out) {
-  for (int64_t key = 0; key < keys; key += kTileRows) {
+  for (int64_t key = 0; key < keys; key += kRowsOfTile) {
     // The first tile of queries that sees any of these keys.
     int64_t first = 0;
-    while (first < block.rows && block.Keys(first) <= key) first += kTileRows;
+    while (first < block.rows && block.Keys(first) <= key) first += kRowsOfTile;
     if (first >= block.rows) break;
     for (int64_t e = 0; e < sizes.padded; e += kTileColumns) {
-      GemmTile({.a = {.data = weights + first * stride + key, .row = 1, .column = stride},
-                .b = a + first * sizes.padded + e,
-                .b_row = sizes.padded,
-                .c = out + key * sizes.padded + e,
-                .c_row = sizes.padded,
-                .rows = std::min(kTileRows, keys - key),
-                .depth = block.rows - first,
-                .add = true});
+      GemmUpTo<kRowsOfTile>(
+          {.a = {.data = weights + first * stride + key, .row = 1, .column = stride},
+           .b = a + first * sizes.padded + e,
+           .b_row = sizes.padded,
+           .c = out + key * sizes.padded + e,
+           .c_row = sizes.padded,
+           .rows = std::min(kRowsOfTile, keys - key),
+           .depth = block.rows - first,
+           .add = true});
     }
   }
 }
@@ -191,7 +195,7 @@ Softmax SoftmaxOf(const Job& job, const QueryBlock& block, int64_t i, float own_
   Softmax result;
   result.largest = std::max(LargestSeen(row, block.seen[i]), own_score);
   result.own = std::exp(own_score - result.largest);
-  const int64_t tile = i / kTileRows * kTileRows;
+  const int64_t tile = i / kRowsOfTile * kRowsOfTile;
   result.sum = Exponentiate(row, block.seen[i], block.Keys(tile), result.largest) + result.own;
   return result;
 }
@@ -240,7 +244,7 @@ void Attend(const Job& job, const ForwardData& data) {
 void ScoreGradients(const QueryBlock& block, const float* weights, int64_t stride,
                     const float* row_sums, float* gradients) {
   for (int64_t i = 0; i < block.rows; ++i) {
-    const int64_t keys = block.Keys(i / kTileRows * kTileRows);
+    const int64_t keys = block.Keys(i / kRowsOfTile * kRowsOfTile);
     const float* weight = weights + i * stride;
     float* gradient = gradients + i * stride;
     for (int64_t j = 0; j < keys; j += kLanes) {
@@ -288,9 +292,9 @@ struct BackwardRoom {
 void RecomputeWeights(const Job& job, const BackwardData& data, const QueryBlock& block,
                       int64_t out_row, const BackwardRoom& room) {
   MultiplyByPanels(block, room.queries, room.key_panels, job.sizes, room.weights, job.stride);
-  const int64_t behind = block.Keys(block.rows - 1) + kTileRows;
+  const int64_t behind = block.Keys(block.rows - 1) + kRowsOfTile;
   for (int64_t i = 0; i < block.rows; ++i) {
-    const int64_t own = block.Keys(i / kTileRows * kTileRows);
+    const int64_t own = block.Keys(i / kRowsOfTile * kRowsOfTile);
     float* weight = room.weights + i * job.stride;
     float* gradient = room.gradients + i * job.stride;
     Hide(block, i, weight);

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "learn/parallel.h"
 #include "nn/kernels/aligned.h"
+#include "nn/kernels/cached_gemm.h"
 #include "nn/kernels/gemm_tile.h"
 #include "nn/kernels/lanes.h"
 
@@ -14,7 +15,6 @@ namespace {
 
 using nn::Gemm;
 using nn::GemmRows;
-using nn::GemmUpTo;
 using nn::kLanes;
 using nn::kTileColumns;
 using nn::Load;
@@ -22,20 +22,17 @@ using nn::RoundUp;
 using nn::Store;
 using torch::Tensor;
 
-// Rows of a register tile: there are 32 registers with AVX-512, else 16.
-constexpr int64_t kRows = kLanes == 16 ? 8 : 6;
-static_assert(kBlockRows % kRows == 0);
+// Rows of a register tile.
+constexpr int64_t kRows = nn::kCachedRows;
 
 // Depth of the slice of a panel that stays in the first cache while rows pass.
 constexpr int64_t kDepth = 192;
 
-// Sums over rows: depth of a slice, and the largest piece of the output that one task computes.
-constexpr int64_t kSumDepth = 128;
-constexpr int64_t kSumRows = 96;
-constexpr int64_t kSumColumns = 4 * kTileColumns;
+// Sums over rows: the largest piece of the output that one task computes.
+constexpr int64_t kSumRows = kLanes == 16 ? 192 : 96;
+constexpr int64_t kSumColumns = 8 * kTileColumns;
 
-// In bfloat16: the piece of the output that one task computes, and tiles of depth whose factors
-// stay in the second cache.
+// In bfloat16: the same, and tiles of depth whose factors stay in the second cache.
 constexpr int64_t kTileSumRows = 128;
 constexpr int64_t kTileSumColumns = 128;
 constexpr int64_t kTileSumDepth = 32;
@@ -43,9 +40,6 @@ constexpr int64_t kTileSumDepth = 32;
 // Columns of a right factor in bfloat16 that are packed together.
 constexpr int64_t kTilePanel = 2 * nn::kAmxRows;
 static_assert(kBlockRows % nn::kAmxDepth == 0);
-
-// Rows that are a multiple of 4096 bytes apart push each other out of the first cache.
-bool Clash(int64_t row) { return row % 1024 == 0; }
 
 // Copies `count` numbers, kMost at most; a known number of them needs no call.
 template <int64_t kMost>
@@ -57,64 +51,89 @@ template <int64_t kMost>
   }
 }
 
-// (rows, depth) to tiles (rows / kRows, depth, kRows); behind the last row anything.
-void PackLeft(const LeftRows& left, int64_t depth, float* to) {
-  for (int64_t row = 0; row < left.rows; row += kRows, to += kRows * depth) {
-    const int64_t count = std::min(kRows, left.rows - row);
-    for (int64_t i = 0; i < count; ++i) {
-      const float* from = left.data + (row + i) * left.row;
-      for (int64_t k = 0; k < depth; ++k) to[k * kRows + i] = from[k];
+// Rows (rows, width) to panels (width / kWidth, rows, kWidth), padded with 0.
+template <int64_t kWidth>
+void KeepPanels(const LeftRows& block, int64_t width, float* to) {
+  for (int64_t column = 0; column < width; column += kWidth) {
+    const float* from = block.data + column;
+    if (width - column >= kWidth) {
+      for (int64_t i = 0; i < block.rows; ++i) {
+        std::copy_n(from + i * block.row, kWidth, to + i * kWidth);
+      }
+    } else {
+      for (int64_t i = 0; i < block.rows; ++i) {
+        std::copy_n(from + i * block.row, width - column, to + i * kWidth);
+        std::fill(to + i * kWidth + width - column, to + (i + 1) * kWidth, 0.0F);
+      }
     }
+    to += block.rows * kWidth;
   }
 }
 
-// Adds a slice of the depth, from k on, to the sums of some panels. kPacked: `left` comes from
-// PackLeft, else it is the rows themselves. The last panel's sums go to `edge` when it is not full.
-template <bool kPacked>
-void MultiplySlice(const LeftRows& left, const PackedMatrix& right, const Panels& panels, int64_t k,
-                   const ProductOut& out, float* edge) {
-  const int64_t depth = std::min(kDepth, right.depth() - k);
-  for (int64_t p = panels.begin; p < panels.end; ++p) {
-    const bool whole = (p + 1) * kTileColumns <= right.columns();
-    float* const c = whole ? out.data + p * kTileColumns : edge;
-    const int64_t c_row = whole ? out.row : kTileColumns;
-    for (int64_t row = 0; row < left.rows; row += kRows) {
-      GemmUpTo<kRows>({.a = {.data = left.data + row * (kPacked ? depth : left.row),
-                             .row = kPacked ? 1 : left.row,
-                             .column = kPacked ? kRows : 1},
-                       .b = right.panel(p) + k * kTileColumns,
-                       .b_row = kTileColumns,
-                       .c = c + row * c_row,
-                       .c_row = c_row,
-                       .rows = left.rows - row,
-                       .depth = depth,
-                       .add = k > 0 || (whole && out.add)});
-    }
+// Of a sum's output, what one task computes: as much as shares its factors well and leaves enough
+// tasks for threads to share.
+struct PieceSize {
+  int64_t rows;
+  int64_t columns;
+};
+PieceSize PieceOf(const Tensor& out, Precision precision) {
+  if (precision == Precision::kBfloat16) {
+    return {out.size(0) > kTileSumRows ? kTileSumRows : kTileSumRows / 2, kTileSumColumns};
   }
+  const bool large = out.numel() >= 16 * kSumRows * kSumColumns;
+  const int64_t most = large ? kSumRows : kSumRows / 2;
+  const int64_t pieces = std::max<int64_t>(1, (out.size(0) + most - 1) / most);
+  return {std::max(kRows, RoundUp((out.size(0) + pieces - 1) / pieces, kRows)),
+          large ? kSumColumns : kSumColumns / 2};
 }
 
-// What a thread multiplies at one time: its sums stay in the second cache.
+// The sums of a block of rows and one panel, in the first cache.
+struct PanelSums {
+  alignas(nn::kCacheLine) float data[kBlockRows * kTileColumns];
+
+  // A slice of the depth at a time, which stays in the first cache while rows pass.
+  void Multiply(const LeftRows& left, const PackedMatrix& right, int64_t panel) {
+    for (int64_t k = 0; k < right.depth(); k += kDepth) {
+      const int64_t depth = std::min(kDepth, right.depth() - k);
+      for (int64_t row = 0; row < left.rows; row += kRows) {
+        nn::GemmUpTo<kRows>({.a = {.data = left.data + row * left.row + k, .row = left.row},
+                             .b = right.panel(panel) + k * kTileColumns,
+                             .b_row = kTileColumns,
+                             .c = data + row * kTileColumns,
+                             .c_row = kTileColumns,
+                             .rows = left.rows - row,
+                             .depth = depth,
+                             .add = k > 0});
+      }
+    }
+  }
+  // `columns` of each row; `to` begins at the panel's first column.
+  void Write(int64_t rows, int64_t columns, const ProductOut& to) const {
+    for (int64_t row = 0; row < rows; ++row) {
+      const float* from = data + row * kTileColumns;
+      float* out = to.data + row * to.row;
+      if (columns >= kTileColumns) {
+        for (int64_t i = 0; i < kTileColumns; i += kLanes) {
+          Store(out + i, to.add ? Load(out + i) + Load(from + i) : Load(from + i));
+        }
+      } else {
+        for (int64_t i = 0; i < columns; ++i) out[i] = to.add ? out[i] + from[i] : from[i];
+      }
+    }
+  }
+};
+
+// What a thread multiplies at one time: few enough for all threads to share.
 constexpr int64_t kPanelsAtOnce = 16;
 
+// Panels outside: each comes from memory once, and the rows stay in the second cache.
 void MultiplyTiles(const LeftRows& left, const PackedMatrix& right, const Panels& panels,
                    const ProductOut& out) {
-  alignas(nn::kCacheLine) float edge[kBlockRows * kTileColumns];
-  alignas(nn::kCacheLine) float packed[kBlockRows * kDepth];
-  for (int64_t k = 0; k < right.depth(); k += kDepth) {
-    const LeftRows slice = {left.data + k, left.row, left.rows};
-    if (Clash(left.row)) {
-      PackLeft(slice, std::min(kDepth, right.depth() - k), packed);
-      MultiplySlice<true>({packed, 0, left.rows}, right, panels, k, out, edge);
-    } else {
-      MultiplySlice<false>(slice, right, panels, k, out, edge);
-    }
-  }
-  const int64_t columns = right.columns() % kTileColumns;
-  if (columns == 0 || panels.end < right.panels()) return;
-  for (int64_t row = 0; row < left.rows; ++row) {
-    float* to = out.data + row * out.row + right.columns() - columns;
-    const float* from = edge + row * kTileColumns;
-    for (int64_t i = 0; i < columns; ++i) to[i] = out.add ? to[i] + from[i] : from[i];
+  PanelSums sums;
+  for (int64_t p = panels.begin; p < panels.end; ++p) {
+    sums.Multiply(left, right, p);
+    const int64_t column = p * kTileColumns;
+    sums.Write(left.rows, right.columns() - column, {out.data + column, out.row, out.add});
   }
 }
 
@@ -263,67 +282,78 @@ void WholeProduct::Run(int64_t task) const {
   MultiplyTiles(left, *right, {panel, std::min(right->panels(), panel + kPanelsAtOnce)}, to);
 }
 
+Scratch::Scratch(int64_t columns) : columns_(columns) {
+  if (columns == 0) return;
+  const int64_t bytes = kBlockRows * columns * int64_t{sizeof(float)};
+  data_.reset(static_cast<float*>(
+      std::aligned_alloc(nn::kCacheLine, static_cast<size_t>(RoundUp(bytes, nn::kCacheLine)))));
+  CHECK(data_ != nullptr);
+}
+
 SumFactor::SumFactor(const Tensor& rows, Side side, Precision precision)
     : side_(side), precision_(precision), rows_(rows.size(0)), width_(rows.size(1)), floats_(rows) {
   CHECK(rows.is_contiguous());
-  if (precision == Precision::kBfloat16) tiles_ = nn::Bf16Factor(width_, rows_);
+  Allocate();
 }
 
 SumFactor::SumFactor(int64_t rows, int64_t width, Side side, Precision precision)
     : side_(side), precision_(precision), rows_(rows), width_(width) {
-  if (precision == Precision::kBfloat16) {
+  if (precision == Precision::kFloat32 && !kOwnTiles) floats_ = torch::empty({rows, width});
+  Allocate();
+}
+
+void SumFactor::Allocate() {
+  if (precision_ == Precision::kBfloat16) {
     tiles_ = nn::Bf16Factor(width_, rows_);
-  } else {
-    floats_ = torch::empty({rows, width});
+  } else if (kOwnTiles) {
+    padded_ = RoundUp(width_, PanelWidth());
+    packed_ = torch::empty({rows_, padded_});
   }
 }
 
+int64_t SumFactor::PanelWidth() const { return side_ == Side::kA ? kRows : kTileColumns; }
+
 void SumFactor::Keep(const LeftRows& block, int64_t begin) const {
-  if (precision_ == Precision::kFloat32) return;
-  nn::PackByDepth({block.data, block.row, block.rows, width_},
-                  side_ == Side::kA ? nn::Bf16Side::kLeft : nn::Bf16Side::kRight,
-                  tiles_.all().At(0, begin / nn::kAmxDepth));
+  if (precision_ == Precision::kBfloat16) {
+    nn::PackByDepth({block.data, block.row, block.rows, width_},
+                    side_ == Side::kA ? nn::Bf16Side::kLeft : nn::Bf16Side::kRight,
+                    tiles_.all().At(0, begin / nn::kAmxDepth));
+  } else if (kOwnTiles) {
+    float* to = packed_.data_ptr<float>() + begin * padded_;
+    side_ == Side::kA ? KeepPanels<kRows>(block, width_, to)
+                      : KeepPanels<kTileColumns>(block, width_, to);
+  } else {
+    std::copy_n(block.data, block.rows * width_, floats_.data_ptr<float>() + begin * width_);
+  }
 }
 
 void SumFactor::Keep(int64_t begin, int64_t end) const {
-  if (precision_ == Precision::kFloat32) return;
+  if (precision_ == Precision::kFloat32 && !kOwnTiles) return;  // They are in floats().
   Keep({floats_.data_ptr<float>() + begin * width_, width_, end - begin}, begin);
 }
 
 SumBlock::SumBlock(const SumFactor& factor, int64_t begin, int64_t end)
-    : factor_(factor), begin_(begin), rows_(end - begin) {
-  if (factor.precision() == Precision::kBfloat16) {
-    const auto size = static_cast<size_t>(rows_ * factor.width());
-    own_ = std::make_unique_for_overwrite<float[]>(size);
-    data_ = own_.get();
-  } else {
-    data_ = factor.floats().data_ptr<float>() + begin * factor.width();
-  }
-}
+    : factor_(factor), begin_(begin), rows_(end - begin), own_(factor.width()) {}
 
 void RowSums::Add(const Tensor& out, const SumFactor& a, const SumFactor& b) {
-  if (a.precision() == Precision::kFloat32) return Add(out, a.floats(), b.floats());
   CHECK(out.is_contiguous());
-  const int64_t most = out.size(0) > kTileSumRows ? kTileSumRows : kTileSumRows / 2;
-  for (int64_t row = 0; row < out.size(0); row += most) {
-    for (int64_t column = 0; column < out.size(1); column += kTileSumColumns) {
-      Task task{.out = out,
-                .a = {},
-                .b = {},
-                .row = row,
-                .rows = std::min(most, out.size(0) - row),
-                .column = column,
-                .columns = std::min(kTileSumColumns, out.size(1) - column),
-                .a_tiles = &a,
-                .b_tiles = &b};
-      tasks_.push_back(std::move(task));
+  const PieceSize piece = PieceOf(out, a.precision());
+  for (int64_t row = 0; row < out.size(0); row += piece.rows) {
+    for (int64_t column = 0; column < out.size(1); column += piece.columns) {
+      tasks_.push_back({.out = out,
+                        .a = &a,
+                        .b = &b,
+                        .row = row,
+                        .rows = std::min(piece.rows, out.size(0) - row),
+                        .column = column,
+                        .columns = std::min(piece.columns, out.size(1) - column)});
     }
   }
 }
 
 void RowSums::MultiplyTiles(const Task& task) {
-  const nn::Bf16Tiles a = task.a_tiles->tiles().At(task.row / nn::kAmxRows, 0);
-  const nn::Bf16Tiles b = task.b_tiles->tiles().At(task.column / nn::kAmxRows, 0);
+  const nn::Bf16Tiles a = task.a->tiles().At(task.row / nn::kAmxRows, 0);
+  const nn::Bf16Tiles b = task.b->tiles().At(task.column / nn::kAmxRows, 0);
   float* out = task.out.data_ptr<float>() + task.row * task.out.size(1) + task.column;
   // At least once: no rows sum to 0.
   for (int64_t k = 0; k == 0 || k < a.depth_tiles; k += kTileSumDepth) {
@@ -338,62 +368,27 @@ void RowSums::MultiplyTiles(const Task& task) {
   }
 }
 
-void RowSums::Add(const Tensor& out, const Tensor& a, const Tensor& b) {
-  CHECK(a.is_contiguous() && b.is_contiguous() && out.is_contiguous());
-  // Pieces of about equal size.
-  const int64_t row_pieces = (out.size(0) + kSumRows - 1) / kSumRows;
-  const int64_t rows = std::max(kRows, RoundUp((out.size(0) + row_pieces - 1) / row_pieces, kRows));
-  for (int64_t row = 0; row < out.size(0); row += rows) {
-    for (int64_t column = 0; column < out.size(1); column += kSumColumns) {
-      Task task{.out = out,
-                .a = a,
-                .b = b,
-                .row = row,
-                .rows = std::min(rows, out.size(0) - row),
-                .column = column,
-                .columns = std::min(kSumColumns, out.size(1) - column)};
-      tasks_.push_back(std::move(task));
-    }
-  }
-}
-
-void RowSums::Run(int64_t task) const {
-  const Task& piece = tasks_[static_cast<size_t>(task)];
-  if (piece.a_tiles != nullptr) return MultiplyTiles(piece);
-  if (kOwnTiles) return MultiplyTask(piece);
-  auto out = piece.out.narrow(0, piece.row, piece.rows).narrow(1, piece.column, piece.columns);
-  out.copy_(piece.a.narrow(1, piece.row, piece.rows)
+void RowSums::Run(const Task& task) {
+  if (task.a->precision() == Precision::kBfloat16) return MultiplyTiles(task);
+  if (kOwnTiles) return MultiplyPanels(task);
+  auto out = task.out.narrow(0, task.row, task.rows).narrow(1, task.column, task.columns);
+  out.copy_(task.a->floats()
+                .narrow(1, task.row, task.rows)
                 .t()
-                .mm(piece.b.narrow(1, piece.column, piece.columns)));
+                .mm(task.b->floats().narrow(1, task.column, task.columns)));
 }
 
-// A slice of the depth at a time, both factors packed: their rows are too far apart for the cache.
-void RowSums::MultiplyTask(const Task& task) {
-  const int64_t depth = task.a.size(0);
-  const int64_t a_row = task.a.size(1);
-  const int64_t b_row = task.b.size(1);
+// A block of rows at a time: its panels come from memory once for all tiles of the piece.
+void RowSums::MultiplyPanels(const Task& task) {
   const int64_t row_tiles = RoundUp(task.rows, kRows) / kRows;
   const int64_t panels = RoundUp(task.columns, kTileColumns) / kTileColumns;
-  alignas(nn::kCacheLine) float a[kSumRows * kSumDepth];
-  alignas(nn::kCacheLine) float b[kSumColumns * kSumDepth];
-  alignas(nn::kCacheLine) float c[kSumRows * kSumColumns];
-  std::fill_n(c, row_tiles * kRows * panels * kTileColumns, 0.0F);
-  if (task.rows % kRows != 0) std::fill(std::begin(a), std::end(a), 0.0F);
-  if (task.columns % kTileColumns != 0) std::fill(std::begin(b), std::end(b), 0.0F);
-  for (int64_t k = 0; k < depth; k += kSumDepth) {
-    const int64_t slice = std::min(kSumDepth, depth - k);
-    for (int64_t i = 0; i < slice; ++i) {
-      const float* from = task.a.data_ptr<float>() + (k + i) * a_row + task.row;
-      for (int64_t tile = 0; tile < row_tiles; ++tile) {
-        CopyUpTo<kRows>(from + tile * kRows, task.rows - tile * kRows,
-                        a + (tile * slice + i) * kRows);
-      }
-      const float* line = task.b.data_ptr<float>() + (k + i) * b_row + task.column;
-      for (int64_t p = 0; p < panels; ++p) {
-        CopyUpTo<kTileColumns>(line + p * kTileColumns, task.columns - p * kTileColumns,
-                               b + (p * slice + i) * kTileColumns);
-      }
-    }
+  alignas(nn::kCacheLine) float c[kSumRows * kSumColumns];  // (panels, row_tiles) tiles.
+  const int64_t depth = task.a->rows();
+  if (depth == 0) std::fill_n(c, row_tiles * kRows * panels * kTileColumns, 0.0F);
+  for (int64_t k = 0; k < depth; k += kBlockRows) {
+    const int64_t slice = std::min(kBlockRows, depth - k);
+    const float* a = task.a->Block(k) + task.row * slice;
+    const float* b = task.b->Block(k) + task.column * slice;
     for (int64_t p = 0; p < panels; ++p) {
       for (int64_t tile = 0; tile < row_tiles; ++tile) {
         GemmRows<kRows>({.a = {.data = a + tile * slice * kRows, .row = 1, .column = kRows},
@@ -402,7 +397,7 @@ void RowSums::MultiplyTask(const Task& task) {
                          .c = c + (p * row_tiles + tile) * kRows * kTileColumns,
                          .c_row = kTileColumns,
                          .depth = slice,
-                         .add = true});
+                         .add = k > 0});
       }
     }
   }
@@ -416,7 +411,8 @@ void RowSums::MultiplyTask(const Task& task) {
 }
 
 void RowSums::Compute() const {
-  ForEachTask(tasks(), [this](int64_t task) { Run(task); });
+  ForEachTask(static_cast<int64_t>(tasks_.size()),
+              [this](int64_t task) { Run(tasks_[static_cast<size_t>(task)]); });
 }
 
 }  // namespace kibitz::learn

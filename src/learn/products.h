@@ -16,6 +16,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -28,8 +29,9 @@ namespace kibitz::learn {
 // Without AVX our tiles lose to a library that chooses its kernels at run time.
 inline constexpr bool kOwnTiles = nn::kLanes >= 8;
 
-// Rows that go through a product together: few stay in cache, many are worth the library's packing.
-inline constexpr int64_t kBlockRows = kOwnTiles ? 96 : 384;
+// Rows that go through a product together: few stay in cache and share a batch of a thousand rows
+// evenly among threads, many are worth the library's packing.
+inline constexpr int64_t kBlockRows = kOwnTiles ? (nn::kLanes == 16 ? 64 : 96) : 384;
 
 enum class Layout { kAsIs, kTransposed };
 struct RightFactor {
@@ -112,7 +114,22 @@ struct WholeProduct {
   void Run(int64_t task) const;
 };
 
-// A factor of RowSums, (R, N): floats, or tiles of bfloat16 that blocks of rows are rounded into.
+// Memory of a block of rows, aligned to cache lines; not cleared.
+class Scratch {
+ public:
+  explicit Scratch(int64_t columns);
+  float* Row(int64_t row) const { return data_.get() + row * columns_; }
+
+ private:
+  struct Free {
+    void operator()(float* block) const { std::free(block); }
+  };
+  int64_t columns_;
+  std::unique_ptr<float[], Free> data_;  // (kBlockRows, columns)
+};
+
+// A factor of RowSums, (R, N), as its sums read it: blocks of rows are packed, or rounded into
+// tiles of bfloat16, while they are in cache.
 class SumFactor {
  public:
   enum class Side { kA, kB };
@@ -124,18 +141,26 @@ class SumFactor {
   Precision precision() const { return precision_; }
   int64_t rows() const { return rows_; }
   int64_t width() const { return width_; }
+  // The rows as they are, without our tiles in float32.
   const torch::Tensor& floats() const { return floats_; }
   nn::Bf16Tiles tiles() const { return tiles_.all(); }
-  // Rounds the rows of a block, which begins at a multiple of kBlockRows. Nothing in float32.
+  // In float32: the block of rows that begins there, as panels (rows of the block, PanelWidth()).
+  const float* Block(int64_t begin) const { return packed_.data_ptr<float>() + begin * padded_; }
+  // Keeps the rows of a block, which begins at a multiple of kBlockRows.
   void Keep(const LeftRows& block, int64_t begin) const;
   void Keep(int64_t begin, int64_t end) const;
 
  private:
+  int64_t PanelWidth() const;
+  void Allocate();
+
   Side side_;
   Precision precision_;
   int64_t rows_;
   int64_t width_;
-  torch::Tensor floats_;
+  int64_t padded_ = 0;    // N in whole panels.
+  torch::Tensor floats_;  // (R, N), of rows in memory.
+  torch::Tensor packed_;  // (R, padded) in all.
   nn::Bf16Factor tiles_;
 };
 
@@ -143,43 +168,37 @@ class SumFactor {
 class SumBlock {
  public:
   SumBlock(const SumFactor& factor, int64_t begin, int64_t end);
-  float* data() const { return data_; }  // (end - begin, N)
-  float* Row(int64_t row) const { return data_ + row * factor_.width(); }
-  void Keep() const { factor_.Keep({data_, factor_.width(), rows_}, begin_); }
+  float* data() const { return own_.Row(0); }  // (end - begin, N)
+  float* Row(int64_t row) const { return own_.Row(row); }
+  void Keep() const { factor_.Keep({data(), factor_.width(), rows_}, begin_); }
 
  private:
   const SumFactor& factor_;
   int64_t begin_;
   int64_t rows_;
-  std::unique_ptr<float[]> own_;
-  float* data_;
+  Scratch own_;
 };
 
 // Products that sum over all rows, for the gradients of weights, cut into tasks for ForEachTask.
 class RowSums {
  public:
   // out (N, D) = a^T b; a: (R, N), b: (R, D). The factors outlive the sums.
-  void Add(const torch::Tensor& out, const torch::Tensor& a, const torch::Tensor& b);
   void Add(const torch::Tensor& out, const SumFactor& a, const SumFactor& b);
-  int64_t tasks() const { return static_cast<int64_t>(tasks_.size()); }
-  void Run(int64_t task) const;
   // All tasks.
   void Compute() const;
 
  private:
   struct Task {
     torch::Tensor out;
-    torch::Tensor a;
-    torch::Tensor b;
+    const SumFactor* a = nullptr;
+    const SumFactor* b = nullptr;
     int64_t row = 0;  // Of out, and how many.
     int64_t rows = 0;
     int64_t column = 0;
     int64_t columns = 0;
-    // In bfloat16, instead of a and b.
-    const SumFactor* a_tiles = nullptr;
-    const SumFactor* b_tiles = nullptr;
   };
-  static void MultiplyTask(const Task& task);
+  static void Run(const Task& task);
+  static void MultiplyPanels(const Task& task);
   static void MultiplyTiles(const Task& task);
 
   std::vector<Task> tasks_;

@@ -45,19 +45,6 @@ TEST(ProductsTest, Multiply) {
   }
 }
 
-TEST(ProductsTest, RowSums) {
-  for (const auto& [rows, a_width, b_width] : std::vector<std::array<int64_t, 3>>{
-           {1, 1, 1}, {5, 7, 33}, {300, 128, 128}, {129, 200, 300}, {1000, 100, 31}}) {
-    const Tensor a = Random({rows, a_width}, 1);
-    const Tensor b = Random({rows, b_width}, 2);
-    Tensor out = torch::full({a_width, b_width}, 7.0F);
-    RowSums sums;
-    sums.Add(out, a, b);
-    sums.Compute();
-    ExpectNear(out, a.t().mm(b));
-  }
-}
-
 Tensor Rounded(const Tensor& x) { return x.to(torch::kBFloat16).to(torch::kFloat32); }
 
 // Without AVX-512 BF16 in plain C++.
@@ -82,24 +69,45 @@ TEST(ProductsTest, MultiplyInBfloat16) {
   }
 }
 
+// a^T b, of rows in memory and of rows that blocks write.
+Tensor RowSumsOf(const Tensor& a, const Tensor& b, Precision precision) {
+  const int64_t rows = a.size(0);
+  const int64_t width = b.size(1);
+  Tensor out = torch::full({a.size(1), width}, 7.0F);
+  const SumFactor left(a, SumFactor::Side::kA, precision);
+  const SumFactor right(rows, width, SumFactor::Side::kB, precision);
+  ForEachPiece(rows, kBlockRows, [&](int64_t begin, int64_t end) {
+    left.Keep(begin, end);
+    const SumBlock block(right, begin, end);
+    std::copy_n(b.data_ptr<float>() + begin * width, (end - begin) * width, block.data());
+    block.Keep();
+  });
+  RowSums sums;
+  sums.Add(out, left, right);
+  sums.Compute();
+  return out;
+}
+
+TEST(ProductsTest, RowSums) {
+  for (const auto& [rows, a_width, b_width] :
+       std::vector<std::array<int64_t, 3>>{{1, 1, 1},
+                                           {5, 7, 33},
+                                           {300, 128, 128},
+                                           {129, 200, 300},
+                                           {1000, 100, 31},
+                                           {100, 800, 900}}) {
+    const Tensor a = Random({rows, a_width}, 1);
+    const Tensor b = Random({rows, b_width}, 2);
+    ExpectNear(RowSumsOf(a, b, Precision::kFloat32), a.t().mm(b));
+  }
+}
+
 TEST(ProductsTest, RowSumsInBfloat16) {
   for (const auto& [rows, a_width, b_width] : std::vector<std::array<int64_t, 3>>{
            {1, 1, 1}, {5, 7, 33}, {300, 128, 128}, {129, 70, 150}, {1000, 20, 31}}) {
     const Tensor a = Random({rows, a_width}, 1);
     const Tensor b = Random({rows, b_width}, 2);
-    Tensor out = torch::full({a_width, b_width}, 7.0F);
-    const SumFactor left(a, SumFactor::Side::kA, Precision::kBfloat16);
-    const SumFactor right(rows, b_width, SumFactor::Side::kB, Precision::kBfloat16);
-    ForEachPiece(rows, kBlockRows, [&](int64_t begin, int64_t end) {
-      left.Keep(begin, end);
-      const SumBlock block(right, begin, end);
-      std::copy_n(b.data_ptr<float>() + begin * b_width, (end - begin) * b_width, block.data());
-      block.Keep();
-    });
-    RowSums sums;
-    sums.Add(out, left, right);
-    sums.Compute();
-    ExpectNear(out, Rounded(a).t().mm(Rounded(b)));
+    ExpectNear(RowSumsOf(a, b, Precision::kBfloat16), Rounded(a).t().mm(Rounded(b)));
   }
 }
 

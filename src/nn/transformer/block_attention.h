@@ -37,7 +37,8 @@ inline void SoftmaxRow(float* row, int64_t size, float scale) {
   float sum = Sum(sums);
   for (int64_t i = whole; i < size; ++i) sum += row[i] = std::exp((row[i] - max) * scale);
   const float factor = 1 / sum;
-  for (int64_t i = 0; i < size; ++i) row[i] *= factor;
+  for (int64_t i = 0; i < whole; i += kLanes) Store(row + i, Load(row + i) * factor);
+  for (int64_t i = whole; i < size; ++i) row[i] *= factor;
 }
 
 // One query head of one block.
