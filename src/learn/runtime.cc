@@ -114,7 +114,6 @@ void SetThreads(int threads) {
 
 void StartWell(char** argv) {
   bool changed = SetIfMissing("OMP_WAIT_POLICY", "passive");
-  changed |= SetIfMissing("GOMP_SPINCOUNT", "4000");
   if (const auto kernels = BetterKernels(OpenBlasKernels(), ThisProcessor())) {
     changed |= SetIfMissing("OPENBLAS_CORETYPE", *kernels);
   }

@@ -15,12 +15,11 @@ namespace kibitz::learn {
 // Call before the first operation.
 void SetThreads(int threads);
 
-// Restarts the program with variables that libraries read before main, unless they are set.
+// Restarts the program with two variables that libraries read before main, unless they are set.
 // OMP_WAIT_POLICY=passive: OpenMP's threads do not spin while they wait (spinning was 7 times
-// slower beside a compiler). GOMP_SPINCOUNT: but for the fraction of a millisecond between two
-// parts of a step, which is shorter than to sleep and wake. OPENBLAS_CORETYPE, where OpenBLAS does
-// not know the processor and falls back to old kernels (5 times slower; see BetterKernels). Call it
-// first in main; it returns when there is nothing to do.
+// slower beside a compiler). OPENBLAS_CORETYPE, where OpenBLAS does not know the processor and
+// falls back to old kernels (5 times slower; see BetterKernels). Call it first in main; it returns
+// when there is nothing to do.
 void StartWell(char** argv);
 
 // What this processor can do that OpenBLAS has kernels for.
