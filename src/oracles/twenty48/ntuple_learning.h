@@ -21,7 +21,7 @@ namespace kibitz::oracles {
 
 struct NTupleLearningOptions {
   std::vector<std::string> patterns = DefaultPatterns();
-  std::vector<std::string> stages;  // Tiles that begin a stage, ascending.
+  std::vector<std::string> stages = {};  // Tiles that begin a stage, ascending.
   uint64_t seed = 1;
   double learning_rate = 1;
   // Initial value of a board, in points. Above 0 it makes the learner explore new boards.

@@ -14,6 +14,7 @@
 #include "students/twenty48/play/games.h"
 #include "tests/support/golden_kit.h"
 #include "tests/support/test_data.h"
+#include "tests/support/twenty48_random.h"
 
 namespace kibitz::twenty48 {
 namespace {
@@ -155,7 +156,7 @@ TEST(Player, ConfigsMayLackSizesAndHaveOtherKeys) {
 
 // A policy has no bins, though NetConfig has a default for them and other programs may write one.
 TEST(Player, APolicyHasNoBins) {
-  const std::string from = ModelPath("twenty48-small");
+  const std::string from = Twenty48Models("binned_ev").at(0);
   const io::ModelFile file = io::ReadModel(from);
   Json config = *file.Section("model");
   config["head_type"] = "action_policy";
@@ -169,8 +170,11 @@ TEST(Player, APolicyHasNoBins) {
 
 // The width and the heads of the encoder are in no weight of the network without attention.
 TEST(Player, WithoutAttentionSizesComeFromShapesToo) {
-  const std::string from = ModelPath("twenty48-small");
-  const NetConfig shipped = ConfigOf(io::ReadModel(from));
+  const NetConfig shipped = kibitz::testing::SmallTwenty48();
+  const TempFolder made;
+  const std::string from = made.path();
+  io::WriteModel(from, kibitz::testing::RandomTwenty48(1).AttentionFree(shipped),
+                 ConfigTree(shipped, std::nullopt));
   const TempFolder folder;
   CopyModel(from,
             Json{{"hidden_size", shipped.hidden_size},
@@ -205,6 +209,27 @@ TEST(Player, DrawsByTemperature) {
   EXPECT_EQ(Drawn(choice, 1, 0.21), Move::kLeft);
   EXPECT_EQ(Drawn(choice, 1, 0.71), Move::kRight);
   EXPECT_EQ(Drawn(choice, 1e-3, 0.5), Move::kLeft);
+}
+
+TEST(Player, ATupleNetworkPlaysAlikeWhateverTheBatchAndInInt8) {
+  NetConfig config = kibitz::testing::SmallTwenty48();
+  config.tuple_width = 4;
+  const TempFolder folder;
+  io::WriteModel(folder.path(), kibitz::testing::RandomTwenty48(2).Tuples(config),
+                 ConfigTree(config, std::nullopt));
+  Player player({.network = {.path = folder.path(), .threads = 2}});
+  EXPECT_EQ(ConfigTree(player.config(), std::nullopt), ConfigTree(config, std::nullopt));
+  Player coarse(
+      {.network = {.path = folder.path(), .precision = nn::Precision::kInt8, .threads = 1}});
+  const std::vector<Board> boards = SomeBoards();
+  const std::vector<Choice> all = player.Choose(boards);
+  const std::vector<Choice> rounded = coarse.Choose(boards);
+  int same = 0;
+  for (size_t i = 0; i < boards.size(); ++i) {
+    EXPECT_EQ(player.Choose({&boards[i], 1})[0].scores, all[i].scores);
+    if (rounded[i].best == all[i].best) ++same;
+  }
+  EXPECT_GT(same, 0.9 * static_cast<double>(boards.size()));
 }
 
 TEST(Games, DoNotDependOnHowManyArePlayedAtATime) {
