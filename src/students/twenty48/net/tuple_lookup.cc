@@ -1,6 +1,8 @@
 #include "students/twenty48/net/tuple_lookup.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "learn/parallel.h"
@@ -13,6 +15,36 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr int64_t kBoardsOfPiece = 256;
+
+struct RowSums {
+  Tensor rows;  // (N), ascending.
+  Tensor sums;  // (N, E)
+};
+
+// The gradients of a column, summed by entry in the order of the boards.
+RowSums SumColumn(const Tensor& entries, const Tensor& dout, int64_t column) {
+  const int64_t boards = entries.size(0);
+  const int64_t columns = entries.size(1);
+  const int64_t e = dout.size(2);
+  std::vector<std::pair<int64_t, int64_t>> order;  // Entry and board.
+  for (int64_t i = 0; i < boards; ++i) {
+    order.emplace_back(entries.data_ptr<int64_t>()[i * columns + column], i);
+  }
+  std::ranges::sort(order);
+  std::vector<int64_t> rows;
+  std::vector<float> sums;
+  for (const auto& [entry, board] : order) {
+    if (rows.empty() || rows.back() != entry) {
+      rows.push_back(entry);
+      sums.resize(sums.size() + static_cast<size_t>(e));
+    }
+    const float* from = dout.data_ptr<float>() + (board * columns + column) * e;
+    float* to = sums.data() + (std::ssize(rows) - 1) * e;
+    for (int64_t j = 0; j < e; ++j) to[j] += from[j];
+  }
+  return {torch::tensor(rows, torch::kInt64),
+          torch::from_blob(sums.data(), {std::ssize(rows), e}).clone()};
+}
 
 struct LookUpFunction : torch::autograd::Function<LookUpFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& table, const Tensor& entries_in) {
@@ -38,18 +70,20 @@ struct LookUpFunction : torch::autograd::Function<LookUpFunction> {
     const Tensor entries = ctx->get_saved_variables()[0];
     const Tensor dout = gradients[0].contiguous();
     const int64_t e = dout.size(2);
-    const int64_t columns = entries.size(1);
-    Tensor dtable = torch::zeros({ctx->saved_data["rows"].toInt(), e}, dout.options());
-    const float* from = dout.data_ptr<float>();
-    const int64_t* index = entries.data_ptr<int64_t>();
-    float* to = dtable.data_ptr<float>();
-    learn::ForEachTask(columns, [&](int64_t column) {
-      for (int64_t i = column; i < entries.numel(); i += columns) {
-        float* row = to + index[i] * e;
-        for (int64_t j = 0; j < e; ++j) row[j] += from[i * e + j];
-      }
+    std::vector<RowSums> columns(static_cast<size_t>(entries.size(1)));
+    learn::ForEachTask(entries.size(1), [&](int64_t column) {
+      columns[static_cast<size_t>(column)] = SumColumn(entries, dout, column);
     });
-    return {dtable, Tensor()};
+    std::vector<Tensor> rows;
+    std::vector<Tensor> sums;
+    for (RowSums& column : columns) {
+      rows.push_back(column.rows);
+      sums.push_back(column.sums);
+    }
+    return {torch::_sparse_coo_tensor_unsafe(torch::cat(rows).unsqueeze(0), torch::cat(sums),
+                                             {ctx->saved_data["rows"].toInt(), e})
+                ._coalesced_(true),
+            Tensor()};
   }
 };
 
