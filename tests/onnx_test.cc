@@ -223,9 +223,11 @@ TEST_F(OnnxTest, Networks2048AnswerAlike) {
   io::WriteModel(folders.back(), testing::RandomTwenty48(1).AttentionFree(config),
                  ConfigTree(config, std::nullopt));
   config.tuple_width = 4;
-  folders.push_back(made.File("tuples"));
-  io::WriteModel(folders.back(), testing::RandomTwenty48(2).Tuples(config),
-                 ConfigTree(config, std::nullopt));
+  for (bool attention : {false, true}) {
+    folders.push_back(made.File(attention ? "tuples-attention" : "tuples"));
+    io::WriteModel(folders.back(), testing::RandomTwenty48(2).Tuples(config, attention),
+                   ConfigTree(config, std::nullopt));
+  }
   for (const std::string& folder : folders) {
     const io::ModelFile file = io::ReadModel(folder);
     twenty48::Model model(file, {});

@@ -1,4 +1,4 @@
-// Random weights of the 2048 networks without attention, for tests without torch.
+// Random weights of 2048 networks, for tests without torch.
 #pragma once
 
 #include <cstddef>
@@ -35,15 +35,20 @@ class RandomTwenty48 {
     return io::StateDict(std::move(tensors_), "random weights");
   }
 
-  // The warm start of the tuple network.
-  io::StateDict Tuples(const twenty48::NetConfig& config) {
+  // The tuple network, or its warm start without attention.
+  io::StateDict Tuples(const twenty48::NetConfig& config, bool attention) {
     const int64_t d = config.hidden_size;
     const int64_t f = config.intermediate_size;
     const int64_t e = config.tuple_width;
     Add("tuples.weight", {twenty48::kTuples * twenty48::kTupleEntries, e});
     Add("tiles.weight", {16 * 17, d});
     Add("board_proj.weight", {d, twenty48::kTuples * e});
+    if (attention) {
+      Add("tuple_proj", {twenty48::kTuples, e, d});
+      Add("positions.weight", {twenty48::kTupleRows - 1, d});
+    }
     for (int i = 0; i < config.num_hidden_layers; ++i) {
+      if (attention) AddAttention(fmt::format("blocks.{}.attn", i), config);
       Add(fmt::format("blocks.{}.mlp_norm.weight", i), {d});
       Add(fmt::format("blocks.{}.mlp.w_gate.weight", i), {f, d});
       Add(fmt::format("blocks.{}.mlp.w_up.weight", i), {f, d});
@@ -58,6 +63,15 @@ class RandomTwenty48 {
   }
 
  private:
+  void AddAttention(const std::string& name, const twenty48::NetConfig& config) {
+    const int64_t d = config.hidden_size;
+    const int64_t kv = int64_t{config.kv_heads()} * config.head_width();
+    Add(name + "_norm.weight", {d});
+    Add(name + ".wq.weight", {d, d});
+    Add(name + ".wk.weight", {kv, d});
+    Add(name + ".wv.weight", {kv, d});
+    Add(name + ".wo.weight", {d, d});
+  }
   void Add(const std::string& name, const std::vector<int64_t>& shape) {
     std::vector<float> values(*io::CountOf(shape));
     for (float& value : values) value = static_cast<float>(0.2 * rng_.Normal());

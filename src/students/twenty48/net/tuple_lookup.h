@@ -6,7 +6,8 @@
 
 namespace kibitz::twenty48 {
 
-// table: (N, E), float32. entries: (B, P), int64; those of a column are all below those of the next.
+// table: (N, E), float32. entries: (B, P), int64; those of a column are all below those of the
+// next.
 torch::Tensor LookUpRows(const torch::Tensor& table, const torch::Tensor& entries);  // (B, P, E)
 
 }  // namespace kibitz::twenty48

@@ -214,22 +214,24 @@ TEST(Player, DrawsByTemperature) {
 TEST(Player, ATupleNetworkPlaysAlikeWhateverTheBatchAndInInt8) {
   NetConfig config = kibitz::testing::SmallTwenty48();
   config.tuple_width = 4;
-  const TempFolder folder;
-  io::WriteModel(folder.path(), kibitz::testing::RandomTwenty48(2).Tuples(config),
-                 ConfigTree(config, std::nullopt));
-  Player player({.network = {.path = folder.path(), .threads = 2}});
-  EXPECT_EQ(ConfigTree(player.config(), std::nullopt), ConfigTree(config, std::nullopt));
-  Player coarse(
-      {.network = {.path = folder.path(), .precision = nn::Precision::kInt8, .threads = 1}});
   const std::vector<Board> boards = SomeBoards();
-  const std::vector<Choice> all = player.Choose(boards);
-  const std::vector<Choice> rounded = coarse.Choose(boards);
-  int same = 0;
-  for (size_t i = 0; i < boards.size(); ++i) {
-    EXPECT_EQ(player.Choose({&boards[i], 1})[0].scores, all[i].scores);
-    if (rounded[i].best == all[i].best) ++same;
+  for (bool attention : {false, true}) {
+    const TempFolder folder;
+    io::WriteModel(folder.path(), kibitz::testing::RandomTwenty48(2).Tuples(config, attention),
+                   ConfigTree(config, std::nullopt));
+    Player player({.network = {.path = folder.path(), .threads = 2}});
+    EXPECT_EQ(ConfigTree(player.config(), std::nullopt), ConfigTree(config, std::nullopt));
+    Player coarse(
+        {.network = {.path = folder.path(), .precision = nn::Precision::kInt8, .threads = 1}});
+    const std::vector<Choice> all = player.Choose(boards);
+    const std::vector<Choice> rounded = coarse.Choose(boards);
+    int same = 0;
+    for (size_t i = 0; i < boards.size(); ++i) {
+      EXPECT_EQ(player.Choose({&boards[i], 1})[0].scores, all[i].scores);
+      if (rounded[i].best == all[i].best) ++same;
+    }
+    EXPECT_GT(same, 0.9 * static_cast<double>(boards.size()));
   }
-  EXPECT_GT(same, 0.9 * static_cast<double>(boards.size()));
 }
 
 TEST(Games, DoNotDependOnHowManyArePlayedAtATime) {
