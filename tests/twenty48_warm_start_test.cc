@@ -12,6 +12,7 @@
 #include "learn/weights.h"
 #include "students/twenty48/data/attention_free_layout.h"
 #include "students/twenty48/data/batches.h"
+#include "students/twenty48/data/tuples.h"
 #include "students/twenty48/net/attention_free.h"
 #include "students/twenty48/net/encoder.h"
 #include "students/twenty48/net/tuple_net.h"
@@ -111,17 +112,13 @@ TEST(TupleNet, PlaysAsItTrains) {
   }
 }
 
-TEST(WarmStart, TheShippedModelPlaysAsItsEncoder) {
+TEST(TupleNet, TheShippedModelPlaysAsItTrains) {
   const std::string shipped = ModelPath("twenty48-small");
-  ASSERT_TRUE(IsAttentionFree(io::ReadModel(shipped).weights));
-  const NetConfig config = ConfigOf(io::ReadModel(shipped));
-  Encoder net(config);
-  InitEncoder(net, 1);
+  const io::ModelFile file = io::ReadModel(shipped);
+  TupleNet net(ConfigOf(file), HasAttention(file.weights));
   LoadWeightsInto(net, shipped);
-  const TempFolder folder;
-  Write(*net, config, folder);
   const std::vector<Board> boards = BoardsOf(shipped);
-  EXPECT_LT(Gap(Answers(shipped, boards), Answers(folder.path(), boards)), 1e-3);
+  EXPECT_LT(Gap(Answers(shipped, boards), Trained(net, boards)), 1e-3);
 }
 
 }  // namespace
