@@ -81,9 +81,9 @@ TEST(GoldenTwenty48Net, ABinnedInitLoadsIntoAPolicy) {
   config.head_type = HeadType::kActionPolicy;
   Encoder net(config);
   learn::InitWeights(*net, 1);
-  const Tensor head = net->policy_head->weight.clone();
+  const Tensor head = net->heads.policy_head->weight.clone();
   LoadWeightsInto(net, path);
-  EXPECT_TRUE(torch::equal(net->policy_head->weight, head));
+  EXPECT_TRUE(torch::equal(net->heads.policy_head->weight, head));
   const torch::NoGradGuard no_grad;
   const Tensor tokens = Array(path + "/tokens.npy");
   EXPECT_LT(Apart(net->Hidden(tokens, Form::kPlain), Array(path + "/hidden.npy")), 1e-5);

@@ -24,6 +24,7 @@
 #include "students/twenty48/play/onnx.h"
 #include "tests/support/golden_kit.h"
 #include "tests/support/test_data.h"
+#include "tests/support/twenty48_random.h"
 
 namespace kibitz {
 namespace {
@@ -216,6 +217,17 @@ TEST_F(OnnxTest, Networks2048AnswerAlike) {
   }
   std::vector<std::string> folders = testing::Twenty48Models();
   folders.push_back(ModelPath("twenty48-small"));
+  twenty48::NetConfig config = testing::SmallTwenty48();
+  const testing::TempFolder made;
+  folders.push_back(made.File("attention-free"));
+  io::WriteModel(folders.back(), testing::RandomTwenty48(1).AttentionFree(config),
+                 ConfigTree(config, std::nullopt));
+  config.tuple_width = 4;
+  for (bool attention : {false, true}) {
+    folders.push_back(made.File(attention ? "tuples-attention" : "tuples"));
+    io::WriteModel(folders.back(), testing::RandomTwenty48(2).Tuples(config, attention),
+                   ConfigTree(config, std::nullopt));
+  }
   for (const std::string& folder : folders) {
     const io::ModelFile file = io::ReadModel(folder);
     twenty48::Model model(file, {});

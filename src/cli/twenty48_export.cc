@@ -11,6 +11,7 @@ namespace {
 struct ExportOptions {
   std::string model;
   std::string out;
+  bool half = false;
 };
 
 Fields FieldsOf(ExportOptions& options) {
@@ -19,6 +20,7 @@ Fields FieldsOf(ExportOptions& options) {
              {.required = true, .metavar = "FILE"});
   fields.Add("out", options.out, "folder for config.json and model.safetensors",
              {.required = true, .metavar = "DIR"});
+  fields.Add("half", options.half, "write the weights in half precision (f16)");
   return fields;
 }
 
@@ -27,11 +29,13 @@ int Run(const ExportOptions& options, const Context& context) {
   const twenty48::NetConfig config = twenty48::ConfigOf(file);
   const bool binned = config.head_type == twenty48::HeadType::kBinnedEv;
   uint64_t parameters = 0;
-  for (const io::NamedTensor& weight : file.weights.tensors()) {
+  std::vector<io::NamedTensor> weights = file.weights.tensors();
+  for (io::NamedTensor& weight : weights) {
     parameters += *io::CountOf(weight.tensor.shape);
+    if (options.half) weight.tensor = io::ToHalf(weight.tensor);
   }
   return ExportModel(
-      {.weights = file.weights,
+      {.weights = io::StateDict(std::move(weights), file.weights.place()),
        .config = ConfigTree(config, binned ? twenty48::BinningOf(file) : std::nullopt),
        .parameters = parameters},
       options.out, context);
@@ -45,7 +49,7 @@ Command Twenty48Export() {
        .group = "2048",
        .summary = "turn a checkpoint into a model's folder: config.json and model.safetensors",
        .details = "Writes the weights as they are, with attention or without, and the binning of "
-                  "binned heads.",
+                  "binned heads. --half takes half the room.",
        .example = "kibitz 2048 export --model checkpoints/run/best.pt --out models/mine"},
       Run);
 }

@@ -14,6 +14,7 @@ namespace {
 
 // Elements of one piece of work.
 constexpr int64_t kPiece = 1 << 15;
+constexpr int64_t kRowsOfPiece = 1 << 10;  // Rows of a sparse gradient.
 
 // On any device, in torch's operations.
 void Update(torch::Tensor parameter, const torch::Tensor& gradient, torch::Tensor exp_avg,
@@ -23,6 +24,23 @@ void Update(torch::Tensor parameter, const torch::Tensor& gradient, torch::Tenso
   exp_avg_sq.mul_(f.beta2).addcmul_(gradient, gradient, 1 - f.beta2);
   const torch::Tensor divisor = exp_avg_sq.sqrt().div_(f.root_scale).add_(f.epsilon);
   parameter.addcdiv_(exp_avg, divisor, -f.step_size);
+}
+
+// A sparse gradient has rows of a contiguous float32 matrix on the CPU, each once.
+void UpdateRows(torch::Tensor parameter, const torch::Tensor& gradient, torch::Tensor exp_avg,
+                torch::Tensor exp_avg_sq, const AdamWFactors& f) {
+  const torch::Tensor coalesced = gradient.coalesce();
+  const torch::Tensor rows = coalesced.indices().contiguous();   // (1, N)
+  const torch::Tensor values = coalesced.values().contiguous();  // (N, W)
+  const int64_t width = parameter.size(1);
+  ForEachPiece(rows.size(1), kRowsOfPiece, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = rows.data_ptr<int64_t>()[i] * width;
+      Update(AdamWPiece{parameter.data_ptr<float>() + at, values.data_ptr<float>() + i * width,
+                        exp_avg.data_ptr<float>() + at, exp_avg_sq.data_ptr<float>() + at, width,
+                        f});
+    }
+  });
 }
 
 bool IsPlain(const torch::Tensor& tensor) {
@@ -48,13 +66,18 @@ void AdamW::Step(double learning_rate) {
     }
     ++state.step;
     const auto step = static_cast<double>(state.step);
+    const torch::Tensor& gradient = parameter.grad();
+    const double beta1 = gradient.is_sparse() ? 0 : options_.beta1;
     const AdamWFactors factors{.decay = 1 - learning_rate * options_.weight_decay,
-                               .beta1 = options_.beta1,
+                               .beta1 = beta1,
                                .beta2 = options_.beta2,
-                               .step_size = learning_rate / (1 - std::pow(options_.beta1, step)),
+                               .step_size = learning_rate / (1 - std::pow(beta1, step)),
                                .root_scale = std::sqrt(1 - std::pow(options_.beta2, step)),
                                .epsilon = options_.epsilon};
-    const torch::Tensor& gradient = parameter.grad();
+    if (gradient.is_sparse()) {
+      UpdateRows(parameter, gradient, state.exp_avg, state.exp_avg_sq, factors);
+      continue;
+    }
     if (!IsPlain(parameter) || !IsPlain(gradient) || !IsPlain(state.exp_avg) ||
         !IsPlain(state.exp_avg_sq)) {
       Update(parameter, gradient, state.exp_avg, state.exp_avg_sq, factors);
@@ -140,17 +163,22 @@ void AdamW::Restore(const io::Value& state, const std::string& place) {
 
 double ClipGradients(const std::vector<torch::Tensor>& parameters, double max_norm) {
   const torch::NoGradGuard no_grad;
-  double squares = 0;
-  for (const torch::Tensor& parameter : parameters) {
+  // Of a sparse gradient, its rows; those of several batches are added up first.
+  std::vector<torch::Tensor> gradients;
+  for (torch::Tensor parameter : parameters) {
     if (!parameter.grad().defined()) continue;
-    const double norm = parameter.grad().norm().item<double>();
+    if (parameter.grad().is_sparse()) parameter.mutable_grad() = parameter.grad().coalesce();
+    gradients.push_back(parameter.grad().is_sparse() ? parameter.grad().values()
+                                                     : parameter.grad());
+  }
+  double squares = 0;
+  for (const torch::Tensor& gradient : gradients) {
+    const double norm = gradient.norm().item<double>();
     squares += norm * norm;
   }
   const double norm = std::sqrt(squares);
   if (max_norm > 0 && std::isfinite(norm) && norm > max_norm) {
-    for (const torch::Tensor& parameter : parameters) {
-      if (parameter.grad().defined()) parameter.grad().mul_(max_norm / (norm + 1e-6));
-    }
+    for (torch::Tensor& gradient : gradients) gradient.mul_(max_norm / (norm + 1e-6));
   }
   return norm;
 }

@@ -21,7 +21,9 @@ class AdamW {
  public:
   AdamW(std::vector<torch::Tensor> parameters, const LoopOptions& options);
 
-  // One update. A parameter without a gradient is left alone, also by weight decay.
+  // One update. A parameter without a gradient is left alone, also by weight decay. So are the rows
+  // that a sparse gradient lacks; its others are updated without a first moment, because nothing
+  // would move them on between two gradients.
   void Step(double learning_rate);
   // Drops the gradients.
   void ZeroGradients();

@@ -51,6 +51,32 @@ TEST(AdamWTest, AParameterWithoutGradientStays) {
   EXPECT_TRUE(torch::equal(parameters[1], before));
 }
 
+// As dense gradients without a first moment, on the rows that have one.
+TEST(AdamWTest, UpdatesTheRowsOfASparseGradient) {
+  LoopOptions options{.weight_decay = 0.1};
+  std::vector<torch::Tensor> parameters = Parameters();
+  AdamW optimizer(parameters, options);
+  options.beta1 = 0;
+  torch::Tensor row = parameters[0].detach()[7].clone();
+  AdamW alone({row}, options);
+  const torch::Tensor before = parameters[0].detach().clone();
+  for (int step = 0; step < 5; ++step) {
+    FillGradients(parameters, step);
+    row.mutable_grad() = parameters[0].grad()[7].clone();
+    const torch::Tensor rows = torch::tensor({7, 9, 7}, torch::kInt64);
+    const torch::Tensor values = parameters[0].grad().index_select(0, rows) *
+                                 torch::tensor({0.25F, 1.0F, 0.75F}).unsqueeze(1);
+    parameters[0].mutable_grad() =
+        torch::sparse_coo_tensor(rows.unsqueeze(0), values, parameters[0].sizes());
+    ClipGradients(parameters, 0);
+    optimizer.Step(1e-2);
+    alone.Step(1e-2);
+  }
+  EXPECT_LT((parameters[0].detach()[7] - row).abs().max().item<double>(), 1e-6);
+  const torch::Tensor moved = (parameters[0].detach() - before).abs().amax(1) > 0;
+  EXPECT_EQ(moved.sum().item<int64_t>(), 2);
+}
+
 TEST(AdamWTest, GoesOnFromItsSavedState) {
   const kibitz::testing::TempFolder folder;
   std::vector<torch::Tensor> whole = Parameters();
@@ -79,6 +105,16 @@ TEST(AdamWTest, GoesOnFromItsSavedState) {
   EXPECT_NE(
       kibitz::testing::MessageOf([&] { other.Restore(io::ReadPt(folder.File("o.pt")), "o.pt"); }),
       "");
+}
+
+TEST(ClipGradientsTest, CountsTheRowsOfASparseGradient) {
+  std::vector<torch::Tensor> parameters = Parameters();
+  FillGradients(parameters, 0);
+  const torch::Tensor dense = parameters[0].grad();
+  parameters[0].mutable_grad() = dense.to_sparse(1);
+  const double norm = ClipGradients(parameters, 10);
+  EXPECT_GT(norm, 10);
+  EXPECT_TRUE(torch::allclose(parameters[0].grad().to_dense(), dense * (10 / norm)));
 }
 
 TEST(ClipGradientsTest, ScalesToTheNorm) {

@@ -261,7 +261,19 @@ void GradientSum::Begin() {
   for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters.size();
 }
 
-void GradientSum::Fill(size_t parameter, const Tensor& gradient) {
+namespace {
+
+// Flags of a gradient beside 0, summed over the ranks. By rows: it is sparse, and so is the sum.
+constexpr float kThere = 1;
+constexpr float kThereByRows = 1 << 16;  // Beyond the number of ranks.
+
+Tensor Dense(const Tensor& gradient) {
+  return gradient.defined() && gradient.is_sparse() ? gradient.to_dense() : gradient;
+}
+
+}  // namespace
+
+void GradientSum::Fill(size_t parameter, const Tensor& own_gradient) {
   if (filled_[parameter] != 0) return;
   filled_[parameter] = 1;
   Bucket& bucket = buckets_[bucket_of_[parameter]];
@@ -270,8 +282,13 @@ void GradientSum::Fill(size_t parameter, const Tensor& gradient) {
   const torch::NoGradGuard no_grad;
   auto place = bucket.numbers.narrow(0, bucket.offsets[static_cast<size_t>(at)], own.numel());
   // Batches before this one are in the parameter's gradient.
-  const Tensor& before = own.grad();
-  bucket.numbers[bucket.elements + at] = gradient.defined() || before.defined() ? 1.0F : 0.0F;
+  const Tensor before = Dense(own.grad());
+  const Tensor gradient = Dense(own_gradient);
+  float flag = 0;
+  for (const Tensor& part : {own_gradient, own.grad()}) {
+    if (part.defined()) flag = std::max(flag, part.is_sparse() ? kThereByRows : kThere);
+  }
+  bucket.numbers[bucket.elements + at] = flag;
   if (gradient.defined()) {
     place.copy_(gradient.reshape({-1}));
     if (before.defined()) place.add_(before.reshape({-1}));
@@ -303,8 +320,10 @@ void GradientSum::Finish() {
       Tensor& parameter = parameters_[bucket.parameters[k]];
       const auto sum =
           bucket.numbers.narrow(0, bucket.offsets[k], parameter.numel()).view(parameter.sizes());
-      const bool any = bucket.numbers[bucket.elements + static_cast<int64_t>(k)].item<float>() > 0;
-      parameter.mutable_grad() = any ? sum : Tensor();
+      const auto flag = bucket.numbers[bucket.elements + static_cast<int64_t>(k)].item<float>();
+      parameter.mutable_grad() = flag == 0              ? Tensor()
+                                 : flag >= kThereByRows ? sum.to_sparse(1)
+                                                        : sum;
     }
   }
 }

@@ -213,6 +213,28 @@ float HalfToFloat(uint16_t bits) {
   return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
 }
 
+uint16_t FloatToHalf(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000U);
+  const float size = std::abs(value);
+  if (std::isnan(value)) return sign | 0x7E00U;
+  if (size >= 65520) return sign | 0x7C00U;  // Rounds to 2^16.
+  if (size < 0x1p-14F) {                     // Multiples of 2^-24; 1024 of them is the next kind.
+    return static_cast<uint16_t>(sign | static_cast<unsigned>(std::nearbyint(size * 0x1p24F)));
+  }
+  const uint32_t rounded = (bits & 0x7FFFFFFFU) + 0xFFFU + (bits >> 13 & 1U);
+  return static_cast<uint16_t>(sign | ((rounded >> 13) - (112U << 10)));
+}
+
+Tensor ToHalf(const Tensor& tensor) {
+  std::vector<std::byte> bytes;
+  for (const float value : ToFloats(tensor)) {
+    const auto half = std::bit_cast<std::array<std::byte, 2>>(FloatToHalf(value));
+    bytes.insert(bytes.end(), half.begin(), half.end());
+  }
+  return OwnedTensor(DType::kF16, tensor.shape, std::move(bytes));
+}
+
 float BFloat16ToFloat(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }

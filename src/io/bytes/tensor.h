@@ -53,11 +53,15 @@ Tensor OwnedTensor(DType type, std::vector<int64_t> shape, std::vector<std::byte
 // The elements as floats, whatever the type.
 std::vector<float> ToFloats(const Tensor& tensor);
 
+// A copy in half precision.
+Tensor ToHalf(const Tensor& tensor);
+
 // Whether no element is NaN or infinite.
 bool AllFinite(const Tensor& tensor);
 
 // Half and bfloat16 bit patterns.
 float HalfToFloat(uint16_t bits);
+uint16_t FloatToHalf(float value);  // The nearest, ties to even; infinite beyond 65504.
 float BFloat16ToFloat(uint16_t bits);
 
 }  // namespace kibitz::io

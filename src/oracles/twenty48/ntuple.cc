@@ -1,6 +1,9 @@
 #include "oracles/twenty48/ntuple.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/error.h"
@@ -36,10 +39,45 @@ std::vector<TuplePattern> ParsePatterns(std::span<const std::string> texts) {
 
 std::vector<std::string> DefaultPatterns() { return {"012456", "12569d", "012345", "01567a"}; }
 
-NTupleNetwork::NTupleNetwork(std::span<const std::string> patterns)
-    : patterns_(ParsePatterns(patterns)) {
-  for (const TuplePattern& pattern : patterns_) tables_.emplace_back(pattern.entries);
+std::vector<int> ParseStages(std::span<const std::string> tiles) {
+  std::vector<int> ranks;
+  for (const std::string& text : tiles) {
+    const auto tile = static_cast<uint64_t>(ParseInt(text).value_or(0));
+    const int rank = std::countr_zero(tile);
+    if (!std::has_single_bit(tile) || rank < 2 || rank > 15) {
+      throw Error::Usage("stage {}: expected a tile of 4 to 32768", Quoted(text));
+    }
+    if (!ranks.empty() && rank <= ranks.back()) {
+      throw Error::Usage("stage {}: expected a larger tile than that of the stage before it",
+                         Quoted(text));
+    }
+    ranks.push_back(rank);
+  }
+  return ranks;
 }
+
+NTupleNetwork::NTupleNetwork(std::span<const std::string> patterns,
+                             std::span<const std::string> stages)
+    : patterns_(ParsePatterns(patterns)), stage_ranks_(ParseStages(stages)) {
+  for (size_t stage = 0; stage < this->stages(); ++stage) {
+    for (const TuplePattern& pattern : patterns_) tables_.emplace_back(pattern.entries);
+  }
+}
+
+std::string NTupleNetwork::TableName(size_t pattern, size_t stage) const {
+  const std::string& text = patterns_[pattern].text;
+  return stage == 0 ? text : fmt::format("{}.{}", text, stage);
+}
+
+namespace {
+
+std::vector<std::string> Parts(const std::string& list) {
+  std::vector<std::string> parts;
+  for (std::string_view text : Split(list, ',')) parts.emplace_back(text);
+  return parts;
+}
+
+}  // namespace
 
 NTupleNetwork NTupleNetwork::Load(const std::string& path) {
   const io::Safetensors file = io::ReadSafetensors(path);
@@ -50,15 +88,17 @@ NTupleNetwork NTupleNetwork::Load(const std::string& path) {
         "'kibitz 2048 oracle'",
         path);
   }
-  std::vector<std::string> texts;
-  for (std::string_view text : Split(*patterns, ',')) texts.emplace_back(text);
-  NTupleNetwork network(texts);
+  const std::string* stages = file.FindMetadata("stages");  // Missing in a network without.
+  NTupleNetwork network(Parts(*patterns),
+                        stages == nullptr ? std::vector<std::string>() : Parts(*stages));
   network.name_ = "ntuple " + path;
-  for (size_t t = 0; t < texts.size(); ++t) {
-    const std::string name = "weights." + texts[t];
+  for (size_t i = 0; i < network.tables_.size(); ++i) {
+    const size_t t = i % network.patterns_.size();
+    const size_t stage = i / network.patterns_.size();
+    const std::string name = "weights." + network.TableName(t, stage);
     const auto found = std::ranges::find(file.tensors, name, &io::NamedTensor::name);
     if (found == file.tensors.end()) throw Error("{}: tensor {} is missing", path, name);
-    const std::span<float> table = network.table(t);
+    const std::span<float> table = network.table(t, stage);
     if (found->tensor.type != io::DType::kF32 || found->tensor.bytes.size() != table.size_bytes()) {
       throw Error("{}: tensor {} is {} {}, expected float32 [{}]", path, name,
                   io::NameOf(found->tensor.type), io::ShapeText(found->tensor.shape), table.size());

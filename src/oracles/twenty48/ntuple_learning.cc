@@ -27,9 +27,9 @@ io::NamedTensor Borrowed(std::string name, const void* data, std::vector<int64_t
   return {std::move(name), std::move(tensor)};
 }
 
-std::string Joined(const std::vector<TuplePattern>& patterns) {
+std::string Joined(const std::vector<std::string>& parts) {
   std::string text;
-  for (const TuplePattern& pattern : patterns) text += (text.empty() ? "" : ",") + pattern.text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
   return text;
 }
 
@@ -39,6 +39,9 @@ Fields FieldsOf(NTupleLearningOptions& options) {
   Fields fields;
   fields.Add("patterns", options.patterns, "patterns of cells, in hexadecimal",
              {.metavar = "CELLS,..."});
+  fields.Add("stages", options.stages,
+             "tiles from which on the largest one selects other tables, such as 8192,16384",
+             {.metavar = "TILE,..."});
   fields.Add("seed", options.seed, "random seed of the tiles");
   fields.Add("learning_rate", options.learning_rate,
              "learning rate of entries whose corrections all have one sign", {.min = 0, .max = 10});
@@ -50,11 +53,15 @@ Fields FieldsOf(NTupleLearningOptions& options) {
 }
 
 NTupleLearner::NTupleLearner(const NTupleLearningOptions& options)
-    : options_(options), network_(options.patterns) {
+    : options_(options), network_(options.patterns, options.stages) {
   const auto start = static_cast<float>(options.optimism / network_.terms());
   for (size_t t = 0; t < network_.patterns().size(); ++t) {
-    coherence_.emplace_back(network_.patterns()[t].entries);
     std::ranges::fill(network_.table(t), start);
+  }
+  for (size_t stage = 0; stage < network_.stages(); ++stage) {
+    for (const TuplePattern& pattern : network_.patterns()) {
+      coherence_.emplace_back(pattern.entries);
+    }
   }
 }
 
@@ -73,10 +80,11 @@ NTupleLearner NTupleLearner::Load(const std::string& path) {
   NTupleLearner learner(options);
   learner.network_ = NTupleNetwork::Load(path);
   learner.games_ = ParseInt(*games).value_or(0);
-  for (size_t t = 0; t < options.patterns.size(); ++t) {
-    const std::string name = "coherence." + options.patterns[t];
+  for (size_t i = 0; i < learner.coherence_.size(); ++i) {
+    const std::string name = "coherence." + learner.network_.TableName(i % options.patterns.size(),
+                                                                       i / options.patterns.size());
     const auto found = std::ranges::find(file.tensors, name, &io::NamedTensor::name);
-    const std::span<Coherence> table = learner.coherence_[t].span();
+    const std::span<Coherence> table = learner.coherence_[i].span();
     if (found == file.tensors.end() || found->tensor.bytes.size() != table.size_bytes()) {
       throw Error("{}: tensor {} is missing or not float32 [{}, 2]", path, name, table.size());
     }
@@ -126,27 +134,30 @@ void NTupleLearner::Play(Game& game, Rng& rng) {
 // Prefetches the entries of the next step while it corrects those of this one.
 void NTupleLearner::LearnFromSteps() {
   float target = 0;  // Of the current afterstate: the points still to come.
-  Entries entries(static_cast<size_t>(network_.terms()));
-  Entries before(entries.size());
+  Entries entries{.at = std::vector<uint32_t>(static_cast<size_t>(network_.terms()))};
+  Entries before = entries;
   if (!steps_.empty()) Find(steps_.back().afterstate, entries);
   for (size_t i = steps_.size(); i-- > 0;) {
     if (i > 0) Find(steps_[i - 1].afterstate, before);
     target = static_cast<float>(steps_[i].points) + Correct(entries, target);
-    entries.swap(before);
+    std::swap(entries, before);
   }
   moves_ += std::ssize(steps_);
 }
 
 void NTupleLearner::Find(uint64_t afterstate, Entries& entries) const {
   const std::array<uint64_t, 8> views = twenty48::Views(afterstate);
+  entries.stage = network_.Stage(afterstate);
   size_t n = 0;
-  for (size_t t = 0; t < coherence_.size(); ++t) {
+  for (size_t t = 0; t < network_.patterns().size(); ++t) {
     const uint64_t mask = network_.patterns()[t].mask;
+    const std::span<const float> weights = network_.table(t, entries.stage);
+    const HugeArray<Coherence>& coherence = CoherenceOf(t, entries.stage);
     for (uint64_t view : views) {
       const auto entry = static_cast<uint32_t>(GatherBits(view, mask));
-      __builtin_prefetch(&network_.table(t)[entry], 1);
-      __builtin_prefetch(&coherence_[t][entry], 1);
-      entries[n++] = entry;
+      __builtin_prefetch(&weights[entry], 1);
+      __builtin_prefetch(&coherence[entry], 1);
+      entries.at[n++] = entry;
     }
   }
 }
@@ -154,21 +165,24 @@ void NTupleLearner::Find(uint64_t afterstate, Entries& entries) const {
 float NTupleLearner::Correct(const Entries& entries, float target) {
   float value = 0;
   size_t n = 0;
-  for (size_t t = 0; t < coherence_.size(); ++t) {
-    for (int view = 0; view < 8; ++view) value += network_.table(t)[entries[n++]];
+  for (size_t t = 0; t < network_.patterns().size(); ++t) {
+    for (int view = 0; view < 8; ++view) {
+      value += network_.Weight(t, entries.stage, entries.at[n++]);
+    }
   }
   const float error = target - value;
   const float part =
       static_cast<float>(options_.learning_rate) * error / static_cast<float>(network_.terms());
   value = 0;
   n = 0;
-  for (size_t t = 0; t < coherence_.size(); ++t) {
-    const std::span<float> weights = network_.table(t);
+  for (size_t t = 0; t < network_.patterns().size(); ++t) {
+    const std::span<float> weights = network_.table(t, entries.stage);
+    HugeArray<Coherence>& table = CoherenceOf(t, entries.stage);
     for (int view = 0; view < 8; ++view) {
-      const uint32_t entry = entries[n++];
-      Coherence& coherence = coherence_[t][entry];
+      const uint32_t entry = entries.at[n++];
+      Coherence& coherence = table[entry];
       const float rate = coherence.size == 0 ? 1.0F : std::abs(coherence.sum) / coherence.size;
-      weights[entry] += rate * part;
+      weights[entry] = network_.Weight(t, entries.stage, entry) + rate * part;
       coherence.sum += error;
       coherence.size += std::abs(error);
       value += weights[entry];
@@ -180,17 +194,20 @@ float NTupleLearner::Correct(const Entries& entries, float target) {
 void NTupleLearner::Save(const std::string& path, bool complete) const {
   io::Safetensors file;
   NTupleLearningOptions options = options_;
-  file.metadata = {{"patterns", Joined(network_.patterns())},
+  file.metadata = {{"patterns", Joined(options.patterns)},
                    {"games", std::to_string(games_)},
                    {"kind", "2048 n-tuple network"}};
+  if (!options.stages.empty()) file.metadata.emplace_back("stages", Joined(options.stages));
   if (complete) file.metadata.emplace_back("learning", FieldsOf(options).ToTree().dump());
-  for (size_t t = 0; t < coherence_.size(); ++t) {
-    const std::string& text = network_.patterns()[t].text;
-    const auto entries = static_cast<int64_t>(coherence_[t].size());
-    file.tensors.push_back(Borrowed("weights." + text, network_.table(t).data(), {entries}));
+  for (size_t i = 0; i < coherence_.size(); ++i) {
+    const size_t t = i % options.patterns.size();
+    const size_t stage = i / options.patterns.size();
+    const std::string name = network_.TableName(t, stage);
+    const auto entries = static_cast<int64_t>(coherence_[i].size());
+    file.tensors.push_back(Borrowed("weights." + name, network_.table(t, stage).data(), {entries}));
     if (complete) {
       file.tensors.push_back(
-          Borrowed("coherence." + text, coherence_[t].span().data(), {entries, 2}));
+          Borrowed("coherence." + name, coherence_[i].span().data(), {entries, 2}));
     }
   }
   io::WriteSafetensors(path, file);

@@ -21,6 +21,7 @@ namespace kibitz::oracles {
 
 struct NTupleLearningOptions {
   std::vector<std::string> patterns = DefaultPatterns();
+  std::vector<std::string> stages = {};  // Tiles that begin a stage, ascending.
   uint64_t seed = 1;
   double learning_rate = 1;
   // Initial value of a board, in points. Above 0 it makes the learner explore new boards.
@@ -63,7 +64,10 @@ class NTupleLearner {
     int32_t points = 0;  // Of the move to the afterstate.
   };
   // Table indices of an afterstate, by pattern, then by symmetry.
-  using Entries = std::vector<uint32_t>;
+  struct Entries {
+    size_t stage = 0;
+    std::vector<uint32_t> at;
+  };
 
   // Plays to the end and fills steps_.
   void Play(twenty48::Game& game, Rng& rng);
@@ -73,9 +77,16 @@ class NTupleLearner {
   // Moves the value towards the target and returns the new value.
   float Correct(const Entries& entries, float target);
 
+  HugeArray<Coherence>& CoherenceOf(size_t pattern, size_t stage) {
+    return coherence_[stage * network_.patterns().size() + pattern];
+  }
+  const HugeArray<Coherence>& CoherenceOf(size_t pattern, size_t stage) const {
+    return coherence_[stage * network_.patterns().size() + pattern];
+  }
+
   NTupleLearningOptions options_;
   NTupleNetwork network_;
-  std::vector<HugeArray<Coherence>> coherence_;  // Parallel to the network's tables.
+  std::vector<HugeArray<Coherence>> coherence_;  // By stage, then by pattern.
   int64_t games_ = 0;
   int64_t moves_ = 0;
   std::vector<Step> steps_;  // Of the game being played.

@@ -47,6 +47,40 @@ TEST(NTuple, RefusesBadPatterns) {
   EXPECT_THAT(message("01234567"), HasSubstr("1 to 7"));
 }
 
+TEST(NTuple, StagesFollowTheLargestTile) {
+  Rng rng({.seed = 4});
+  const std::vector<int> ranks = {5, 8, 13, 14, 15};
+  for (int i = 0; i < 5000; ++i) {
+    const uint64_t packed = rng.Next() & rng.Next() & rng.Next() & rng.Next();
+    const int largest = Board::FromBits(packed).MaxRank();
+    const auto reached = std::ranges::count_if(ranks, [&](int rank) { return largest >= rank; });
+    EXPECT_EQ(StageOf(packed, ranks), static_cast<size_t>(reached)) << largest;
+  }
+  EXPECT_EQ(ParseStages(std::vector<std::string>{"8192", "16384"}), (std::vector<int>{13, 14}));
+  for (const std::string text : {"8191", "2", "65536", "x"}) {
+    EXPECT_THAT(MessageOf([&] { ParseStages(std::vector<std::string>{text}); }),
+                HasSubstr("4 to 32768"));
+  }
+  EXPECT_THAT(MessageOf([] {
+                ParseStages(std::vector<std::string>{"64", "64"});
+              }),
+              HasSubstr("larger tile"));
+}
+
+TEST(NTuple, AnEntryThatAStageNeverLearnedIsThatOfTheStageBefore) {
+  const std::vector<std::string> patterns = {"01"};
+  const std::vector<std::string> stages = {"16", "32"};
+  NTupleNetwork network(patterns, stages);
+  const uint64_t board = 0x5000000000000000;  // A tile of 32: the last stage.
+  std::ranges::fill(network.table(0, 0), 1.0F);
+  EXPECT_EQ(network.Value(board), 8);
+  std::ranges::fill(network.table(0, 1), 2.0F);
+  EXPECT_EQ(network.Value(board), 16);
+  network.table(0, 2)[0] = 3.0F;  // Two empty cells: six of the eight views.
+  EXPECT_EQ(network.Value(board), 6 * 3 + 2 * 2);
+  EXPECT_EQ(network.Value(0x1000000000000000), 8);
+}
+
 NTupleLearningOptions Small() { return {.patterns = {"0123", "4567", "0145"}, .seed = 3}; }
 
 TEST(NTupleLearning, ScoresRise) {
@@ -108,6 +142,25 @@ TEST(NTupleLearning, ResumesExactlyWithReplays) {
   NTupleLearner second = NTupleLearner::Load(path);
   while (second.games() < 30) second.LearnGame();
   EXPECT_TRUE(std::ranges::equal(second.network().table(0), whole.network().table(0)));
+}
+
+TEST(NTupleLearning, ResumesExactlyWithStages) {
+  const TempFolder folder;
+  const std::string path = folder.File("tables.safetensors");
+  NTupleLearningOptions options = Small();
+  options.stages = {"64", "128"};
+  NTupleLearner whole(options);
+  for (int i = 0; i < 60; ++i) whole.LearnGame();
+  NTupleLearner first(options);
+  for (int i = 0; i < 25; ++i) first.LearnGame();
+  first.Save(path);
+  NTupleLearner second = NTupleLearner::Load(path);
+  while (second.games() < 60) second.LearnGame();
+  for (size_t stage = 0; stage < 3; ++stage) {
+    const std::span<const float> table = whole.network().table(0, stage);
+    EXPECT_TRUE(std::ranges::equal(second.network().table(0, stage), table));
+    EXPECT_GT(std::ranges::count_if(table, [](float weight) { return weight != 0; }), 100);
+  }
 }
 
 TEST(NTupleLearning, WeightsAlonePlayButDoNotResume) {

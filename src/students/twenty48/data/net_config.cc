@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "students/twenty48/data/attention_free_layout.h"
+#include "students/twenty48/data/tuples.h"
 
 namespace kibitz::twenty48 {
 
@@ -27,6 +28,9 @@ Fields FieldsOf(NetConfig& config) {
              {.min = 0, .max = 1});
   fields.Add("max_position_embeddings", config.max_position_embeddings, "cells of the board",
              {.min = 16, .max = 16});
+  fields.Add("tuple_width", config.tuple_width,
+             "numbers of the learned vector of each row, column and square; 0: tokens are tiles",
+             {.min = 0, .max = 64});
   fields.AddChoice(
       "head_type", config.head_type, "four heads over bins, or one over moves",
       {{"binned_ev", HeadType::kBinnedEv}, {"action_policy", HeadType::kActionPolicy}});
@@ -75,17 +79,16 @@ uint64_t CountParameters(const NetConfig& config) {
   const uint64_t kv = n(config.kv_heads() * config.head_width());
   const uint64_t layer = 2 * d * d + 2 * d * kv + 3 * d * n(config.intermediate_size) + 2 * d;
   const uint64_t answers = config.head_type == HeadType::kBinnedEv ? 4 * n(config.bins()) : 4;
-  return (n(config.input_vocab_size) + 16) * d + n(config.num_hidden_layers) * layer + d +
-         answers * (d + 1);
+  const uint64_t e = n(config.tuple_width);
+  const uint64_t input = e == 0 ? (n(config.input_vocab_size) + 16) * d
+                                : n(kTuples) * (uint64_t{kTupleEntries} + 2 * d) * e +
+                                      (16 * n(config.input_vocab_size) + n(kTupleRows - 1)) * d;
+  return input + n(config.num_hidden_layers) * layer + d + answers * (d + 1);
 }
 
 namespace {
 
-NetConfig EncoderSizes(const io::StateDict& weights) {
-  NetConfig config;
-  config.input_vocab_size = io::SizeFromShape(weights, "tok_emb.weight", 0);
-  config.hidden_size = io::SizeFromShape(weights, "tok_emb.weight", 1);
-  config.max_position_embeddings = io::SizeFromShape(weights, "pos_emb.pos_emb.weight", 0);
+void SetLayersAndHead(const io::StateDict& weights, NetConfig& config) {
   config.num_hidden_layers = io::CountLayers(weights, "blocks.{}.mlp.w_gate.weight");
   config.intermediate_size = io::SizeFromShape(weights, "blocks.0.mlp.w_gate.weight", 0);
   if (weights.Find("policy_head.weight") != nullptr) {
@@ -93,6 +96,23 @@ NetConfig EncoderSizes(const io::StateDict& weights) {
   } else {
     config.output_n_bins = io::SizeFromShape(weights, "ev_heads.0.weight", 0);
   }
+}
+
+NetConfig EncoderSizes(const io::StateDict& weights) {
+  NetConfig config;
+  config.input_vocab_size = io::SizeFromShape(weights, "tok_emb.weight", 0);
+  config.hidden_size = io::SizeFromShape(weights, "tok_emb.weight", 1);
+  config.max_position_embeddings = io::SizeFromShape(weights, "pos_emb.pos_emb.weight", 0);
+  SetLayersAndHead(weights, config);
+  return config;
+}
+
+// The heads are in no shape.
+NetConfig TupleSizes(const io::StateDict& weights) {
+  NetConfig config;
+  config.tuple_width = io::SizeFromShape(weights, "tuples.weight", 1);
+  config.hidden_size = io::SizeFromShape(weights, "tiles.weight", 1);
+  SetLayersAndHead(weights, config);
   return config;
 }
 
@@ -129,8 +149,11 @@ void CheckFound(const io::ModelFile& file, const char* key, int value, const cha
 }  // namespace
 
 NetConfig ConfigOf(const io::ModelFile& file, int num_heads) {
-  const bool attention = !IsAttentionFree(file.weights);
-  NetConfig config = attention ? EncoderSizes(file.weights) : AttentionFreeSizes(file.weights);
+  const bool tuples = IsTupleNet(file.weights);
+  const bool attention = tuples ? HasAttention(file.weights) : !IsAttentionFree(file.weights);
+  NetConfig config = tuples      ? TupleSizes(file.weights)
+                     : attention ? EncoderSizes(file.weights)
+                                 : AttentionFreeSizes(file.weights);
   config.num_attention_heads = 0;
   file.ReadSection("model", FieldsOf(config));
   if (config.num_attention_heads == 0) config.num_attention_heads = num_heads;

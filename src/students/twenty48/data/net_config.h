@@ -25,6 +25,9 @@ struct NetConfig {
   int intermediate_size = 352;                 // Hidden width of the MLP.
   double layer_norm_eps = 1e-5;
   int max_position_embeddings = 16;
+  // Numbers of a pattern's learned vector in the network over patterns (net/tuple_net.h); 0: the
+  // encoder over the sixteen tiles.
+  int tuple_width = 0;
   HeadType head_type = HeadType::kBinnedEv;
   // The network sees every board in its CanonicalView (augment.h).
   bool canonical_view = false;
@@ -46,7 +49,7 @@ void CheckConfig(const NetConfig& config);
 void CheckAttentionFree(const NetConfig& config);
 // Width of a tile's vector, and of a board's, there.
 int64_t AttentionFreeWidth(const NetConfig& config);
-// Of the encoder.
+// Of the network with attention.
 uint64_t CountParameters(const NetConfig& config);
 
 // The sizes of a file's network: those that its config has, the others by the shapes of its

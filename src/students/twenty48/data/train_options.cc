@@ -64,12 +64,13 @@ TrainOptions Completed(TrainOptions options) {
     options.model.output_n_bins.reset();
   }
   CheckConfig(options.model);
-  if (!options.attention && options.training.gradient_checkpointing) {
+  const bool tuples = options.model.tuple_width > 0;
+  if ((tuples || !options.attention) && options.training.gradient_checkpointing) {
     throw Error::Usage(
-        "training.gradient_checkpointing is for the whole network; the one without attention keeps "
-        "little, lower dataset.batch_size instead");
+        "training.gradient_checkpointing is for the encoder over tiles, with attention; others "
+        "keep little, lower dataset.batch_size instead");
   }
-  if (!options.attention) CheckAttentionFree(options.model);
+  if (!options.attention && !tuples) CheckAttentionFree(options.model);
   return options;
 }
 

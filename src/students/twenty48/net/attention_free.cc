@@ -155,8 +155,8 @@ void WriteInto(AttentionFreeImpl& small, Encoder& net) {
   const bool policy = config.head_type == HeadType::kActionPolicy;
   const int64_t answers = policy ? 4 : config.bins();
   for (int64_t i = 0; i < (policy ? 1 : 4); ++i) {
-    auto* head = policy ? net->policy_head.get()
-                        : net->ev_heads[static_cast<size_t>(i)]->as<torch::nn::Linear>();
+    auto* head = policy ? net->heads.policy_head.get()
+                        : net->heads.ev_heads[static_cast<size_t>(i)]->as<torch::nn::Linear>();
     head->weight.zero_();
     head->weight.index_put_({Slice(), board}, small.head->weight.narrow(0, i * answers, answers));
     head->bias.copy_(small.head->bias.narrow(0, i * answers, answers));

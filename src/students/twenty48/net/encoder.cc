@@ -54,9 +54,11 @@ MlpImpl::MlpImpl(const NetConfig& config) {
   w_down = register_module("w_down", Matrix(config.intermediate_size, config.hidden_size));
 }
 
-BlockImpl::BlockImpl(const NetConfig& config) {
-  attn_norm = register_module("attn_norm", Norm(config.hidden_size, config.layer_norm_eps));
-  attn = register_module("attn", Attention(config));
+BlockImpl::BlockImpl(const NetConfig& config, bool attention) {
+  if (attention) {
+    attn_norm = register_module("attn_norm", Norm(config.hidden_size, config.layer_norm_eps));
+    attn = register_module("attn", Attention(config));
+  }
   mlp_norm = register_module("mlp_norm", Norm(config.hidden_size, config.layer_norm_eps));
   mlp = register_module("mlp", Mlp(config));
 }
@@ -72,38 +74,58 @@ EncoderImpl::EncoderImpl(const NetConfig& config) : config(config) {
   blocks = register_module("blocks", torch::nn::ModuleList());
   for (int i = 0; i < config.num_hidden_layers; ++i) blocks->push_back(Block(config));
   final_ln = register_module("final_ln", Norm(d, config.layer_norm_eps));
+  heads = Heads(config, *this);
+}
+
+Attended Attend(BlockImpl& block, const Tensor& x, const NetConfig& config, Form form) {
+  Attention& attn = block.attn;
+  if (form == Form::kPlain) {
+    const Tensor a = block.attn_norm->forward(x);
+    return {x, learn::PlainBlockAttention(attn->wq(a), attn->wk(a), attn->wv(a), ShapeOf(config))};
+  }
+  const auto parts = learn::NormProject(x, block.attn_norm->weight,
+                                        {attn->wq->weight, attn->wk->weight, attn->wv->weight},
+                                        config.layer_norm_eps);
+  return {parts.x, learn::BlockAttention(parts.outputs[0], parts.outputs[1], parts.outputs[2],
+                                         ShapeOf(config))};
+}
+
+Tensor AddAttended(BlockImpl& block, const Attended& attended, Form form) {
+  if (form == Form::kPlain) return attended.x + block.attn->wo(attended.seen);
+  return learn::AddProjected(attended.x, attended.seen, block.attn->wo->weight);
+}
+
+Tensor AddMlp(BlockImpl& block, const Tensor& x, const NetConfig& config, Form form) {
+  Mlp& mlp = block.mlp;
+  if (form == Form::kPlain) {
+    const Tensor b = block.mlp_norm->forward(x);
+    return x + mlp->w_down(torch::silu(mlp->w_gate(b)) * mlp->w_up(b));
+  }
+  return learn::FusedMlp(x,
+                         {.scale = block.mlp_norm->weight,
+                          .gate = mlp->w_gate->weight,
+                          .up = mlp->w_up->weight,
+                          .down = mlp->w_down->weight},
+                         config.layer_norm_eps);
+}
+
+Heads::Heads(const NetConfig& config, torch::nn::Module& net) {
+  const int64_t d = config.hidden_size;
   if (config.head_type == HeadType::kActionPolicy) {
-    policy_head = register_module("policy_head", torch::nn::Linear(d, 4));
+    policy_head = net.register_module("policy_head", torch::nn::Linear(d, 4));
     return;
   }
-  ev_heads = register_module("ev_heads", torch::nn::ModuleList());
+  ev_heads = net.register_module("ev_heads", torch::nn::ModuleList());
   for (int i = 0; i < 4; ++i) ev_heads->push_back(torch::nn::Linear(d, config.bins()));
 }
 
-Tensor EncoderImpl::PlainBlock(Block& block, const Tensor& x) {
-  Attention& attn = block->attn;
-  const Tensor a = block->attn_norm->forward(x);
-  const Tensor seen =
-      learn::PlainBlockAttention(attn->wq(a), attn->wk(a), attn->wv(a), ShapeOf(config));
-  const Tensor y = x + attn->wo(seen);
-  const Tensor b = block->mlp_norm->forward(y);
-  return y + block->mlp->w_down(torch::silu(block->mlp->w_gate(b)) * block->mlp->w_up(b));
-}
-
-Tensor EncoderImpl::FusedBlock(Block& block, const Tensor& x) {
-  Attention& attn = block->attn;
-  const double epsilon = config.layer_norm_eps;
-  const auto parts = learn::NormProject(
-      x, block->attn_norm->weight, {attn->wq->weight, attn->wk->weight, attn->wv->weight}, epsilon);
-  const Tensor seen =
-      learn::BlockAttention(parts.outputs[0], parts.outputs[1], parts.outputs[2], ShapeOf(config));
-  const Tensor y = learn::AddProjected(parts.x, seen, attn->wo->weight);
-  return learn::FusedMlp(y,
-                         {.scale = block->mlp_norm->weight,
-                          .gate = block->mlp->w_gate->weight,
-                          .up = block->mlp->w_up->weight,
-                          .down = block->mlp->w_down->weight},
-                         epsilon);
+Tensor Heads::forward(const Tensor& boards) {
+  if (policy_head) return policy_head(boards);
+  std::vector<Tensor> answers;
+  for (const auto& head : *ev_heads) {
+    answers.push_back(head->as<torch::nn::Linear>()->forward(boards));
+  }
+  return torch::stack(answers, 1);  // (B, 4, N)
 }
 
 Tensor EncoderImpl::Hidden(const Tensor& tokens, Form form) {
@@ -113,7 +135,8 @@ Tensor EncoderImpl::Hidden(const Tensor& tokens, Form form) {
   for (const auto& module : *blocks) {
     Block block(std::dynamic_pointer_cast<BlockImpl>(module));
     auto run = [this, block, form](const Tensor& in) mutable {
-      return form == Form::kFused ? FusedBlock(block, in) : PlainBlock(block, in);
+      return AddMlp(*block, AddAttended(*block, Attend(*block, in, config, form), form), config,
+                    form);
     };
     x = recompute_blocks ? learn::Recomputed(x, block->parameters(), run) : run(x);
   }
@@ -123,12 +146,7 @@ Tensor EncoderImpl::Hidden(const Tensor& tokens, Form form) {
 }
 
 Tensor EncoderImpl::forward(const Tensor& tokens, Form form) {
-  const Tensor pooled = Hidden(tokens, form).mean(1);  // (B, D)
-  if (config.head_type == HeadType::kActionPolicy) return policy_head(pooled);
-  std::vector<Tensor> answers;
-  for (const auto& head : *ev_heads)
-    answers.push_back(head->as<torch::nn::Linear>()->forward(pooled));
-  return torch::stack(answers, 1);  // (B, 4, N)
+  return heads.forward(Hidden(tokens, form).mean(1));
 }
 
 void InitEncoder(Encoder& net, uint64_t seed) {
@@ -161,9 +179,14 @@ void LoadWeightsInto(Encoder& net, const std::string& path) {
     learn::LoadWeights(*small, read, read.place());
     return WriteInto(*small, net);
   }
+  learn::LoadWeights(*net, io::StateDict(WithFittingHead(read, *net), read.place()), read.place());
+}
+
+std::vector<io::NamedTensor> WithFittingHead(const io::StateDict& read,
+                                             const torch::nn::Module& net) {
   std::vector<io::NamedTensor> weights;
   bool foreign_head = false;
-  const std::vector<io::NamedTensor> own = learn::WeightsOf(*net);
+  const std::vector<io::NamedTensor> own = learn::WeightsOf(net);
   for (const io::NamedTensor& tensor : read.tensors()) {
     const auto same = [&](const io::NamedTensor& mine) {
       return mine.name == tensor.name && mine.tensor.shape == tensor.tensor.shape;
@@ -181,7 +204,7 @@ void LoadWeightsInto(Encoder& net, const std::string& path) {
       if (IsHead(mine.name)) weights.push_back(mine);
     }
   }
-  learn::LoadWeights(*net, io::StateDict(std::move(weights), read.place()), read.place());
+  return weights;
 }
 
 Tensor TokenTensor(const std::vector<uint8_t>& tokens) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "io/weights/state_dict.h"
 #include "students/twenty48/data/net_config.h"
 
 namespace kibitz::twenty48 {
@@ -46,9 +47,9 @@ struct MlpImpl : torch::nn::Module {
 TORCH_MODULE(Mlp);
 
 struct BlockImpl : torch::nn::Module {
-  explicit BlockImpl(const NetConfig& config);
+  explicit BlockImpl(const NetConfig& config, bool attention = true);
 
-  Norm attn_norm = nullptr;
+  Norm attn_norm = nullptr;  // Nothing without attention, as attn.
   Attention attn = nullptr;
   Norm mlp_norm = nullptr;
   Mlp mlp = nullptr;
@@ -57,6 +58,26 @@ TORCH_MODULE(Block);
 
 // Which implementation runs: ordinary autograd, or the fused functions of learn (CPU, f32).
 enum class Form { kPlain, kFused };
+
+// A block in its three steps, on rows end to end, sixteen a board: attention over the normed rows;
+// x + wo(seen); and the MLP with its norm and its residual connection.
+struct Attended {
+  torch::Tensor x;     // (R, D): the block's input.
+  torch::Tensor seen;  // (R, D): what attention gives for it.
+};
+Attended Attend(BlockImpl& block, const torch::Tensor& x, const NetConfig& config, Form form);
+torch::Tensor AddAttended(BlockImpl& block, const Attended& attended, Form form);
+torch::Tensor AddMlp(BlockImpl& block, const torch::Tensor& x, const NetConfig& config, Form form);
+
+// The heads on a board's vector, registered in the network they belong to.
+struct Heads {
+  Heads() = default;
+  Heads(const NetConfig& config, torch::nn::Module& net);
+  torch::Tensor forward(const torch::Tensor& boards);  // (B, D) to (B, 4, N), or (B, 4).
+
+  torch::nn::ModuleList ev_heads = nullptr;  // Four Linear(D, N), by IndexOf(move) ...
+  torch::nn::Linear policy_head = nullptr;   // ... or one Linear(D, 4).
+};
 
 struct EncoderImpl : torch::nn::Module {
   explicit EncoderImpl(const NetConfig& config);
@@ -73,12 +94,7 @@ struct EncoderImpl : torch::nn::Module {
   torch::nn::Embedding positions = nullptr;  // pos_emb.pos_emb in files.
   torch::nn::ModuleList blocks = nullptr;    // Of Block.
   Norm final_ln = nullptr;
-  torch::nn::ModuleList ev_heads = nullptr;  // Four Linear(D, N), by IndexOf(move) ...
-  torch::nn::Linear policy_head = nullptr;   // ... or one Linear(D, 4).
-
- private:
-  torch::Tensor PlainBlock(Block& block, const torch::Tensor& x);  // (R, D)
-  torch::Tensor FusedBlock(Block& block, const torch::Tensor& x);  // (R, D)
+  Heads heads;
 };
 TORCH_MODULE(Encoder);
 
@@ -91,6 +107,11 @@ void InitEncoder(Encoder& net, uint64_t seed);
 // of the other kind and keeps the network's own. Weights of an
 // AttentionFree network (attention_free.h) are written into the encoder. Throws Error.
 void LoadWeightsInto(Encoder& net, const std::string& path);
+
+// The weights of a file for LoadWeights: with a head of the other kind replaced by the network's
+// own.
+std::vector<io::NamedTensor> WithFittingHead(const io::StateDict& read,
+                                             const torch::nn::Module& net);
 
 // Ranks as a tensor, (B, 16) int64.
 torch::Tensor TokenTensor(const std::vector<uint8_t>& tokens);

@@ -23,6 +23,12 @@ Twenty48Trainee::Twenty48Trainee(const TrainOptions& options)
 
 void Twenty48Trainee::InitNet() {
   const uint64_t seed = options_.training.seed;
+  if (options_.model.tuple_width > 0) {
+    tuple_net_ = TupleNet(options_.model, options_.attention);
+    InitTupleNet(tuple_net_, seed);
+    if (!options_.init.empty()) LoadWeightsInto(tuple_net_, options_.init);
+    return;
+  }
   if (options_.attention) {
     net_ = Encoder(options_.model);
     net_->recompute_blocks = options_.training.gradient_checkpointing;
@@ -38,6 +44,7 @@ void Twenty48Trainee::InitNet() {
 }
 
 torch::nn::Module& Twenty48Trainee::module() {
+  if (tuple_net_) return *tuple_net_;
   if (!options_.attention) return *attention_free_;
   return *net_;
 }
@@ -71,8 +78,10 @@ void Twenty48Trainee::StartAt(uint64_t position) {
 }
 
 Tensor Twenty48Trainee::Logits(const Tensor& tokens) {
+  const Form form = device().is_cpu() ? Form::kFused : Form::kPlain;
+  if (tuple_net_) return tuple_net_->forward(tokens, form);
   if (!options_.attention) return attention_free_->forward(tokens);
-  return net_->forward(tokens, device().is_cpu() ? Form::kFused : Form::kPlain);
+  return net_->forward(tokens, form);
 }
 
 Tensor Twenty48Trainee::Score(const Batch& batch, learn::Means& means,

@@ -15,6 +15,7 @@
 #include "students/twenty48/net/attention_free.h"
 #include "students/twenty48/net/encoder.h"
 #include "students/twenty48/net/loss.h"
+#include "students/twenty48/net/tuple_net.h"
 
 namespace kibitz::twenty48 {
 
@@ -43,8 +44,10 @@ class Twenty48Trainee : public learn::Trainee {
   Binner binner_;
   Pack pack_;
   RowSet rows_;
+  // One of these: by model.tuple_width, then by `attention`.
+  TupleNet tuple_net_ = nullptr;
   Encoder net_ = nullptr;
-  AttentionFree attention_free_ = nullptr;  // Trained instead with `attention = "off"`.
+  AttentionFree attention_free_ = nullptr;
   std::unique_ptr<BatchStream> stream_;
 };
 

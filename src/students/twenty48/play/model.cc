@@ -6,15 +6,23 @@
 #include "nn/transformer/block_attention.h"
 #include "nn/transformer/transformer.h"
 #include "students/twenty48/data/attention_free_layout.h"
+#include "students/twenty48/data/tuples.h"
 
 namespace kibitz::twenty48 {
 namespace {
 
-// Boards per pass: their rows stay in cache.
+// Boards per pass, with sixteen rows a board and with one: their rows stay in cache.
 constexpr int64_t kBoardsOfPass = 12;
+constexpr int64_t kBoardsOfRowPass = 48;
 
 void Append(std::vector<float>& to, const std::vector<float>& more) {
   to.insert(to.end(), more.begin(), more.end());
+}
+
+nn::Linear Coarse(std::span<const float> weight, int64_t outputs, int64_t inputs,
+                  nn::Precision precision) {
+  return nn::Linear({.weight = weight, .outputs = outputs, .inputs = inputs, .coarse = true},
+                    precision);
 }
 
 }  // namespace
@@ -27,8 +35,12 @@ Model::Model(const io::ModelFile& file, const nn::NetworkOptions& options)
     return;
   }
   const int64_t d = config_.hidden_size;
-  tokens_ = weights.Floats("tok_emb.weight", {config_.input_vocab_size, d});
-  positions_ = weights.Floats("pos_emb.pos_emb.weight", {config_.max_position_embeddings, d});
+  if (IsTupleNet(weights)) {
+    tuples_ = std::make_unique<TupleInput>(weights, config_);
+  } else {
+    tokens_ = weights.Floats("tok_emb.weight", {config_.input_vocab_size, d});
+    positions_ = weights.Floats("pos_emb.pos_emb.weight", {config_.max_position_embeddings, d});
+  }
   for (int i = 0; i < config_.num_hidden_layers; ++i) ReadLayer(weights, i, options.precision);
   final_norm_ = weights.Floats("final_ln.weight", {d});
   ReadHeads(weights);
@@ -38,30 +50,39 @@ void Model::ReadLayer(const io::StateDict& weights, int index, nn::Precision pre
   const std::string block = fmt::format("blocks.{}.", index);
   const int64_t d = config_.hidden_size;
   const int64_t f = config_.intermediate_size;
-  const int64_t kv = int64_t{config_.kv_heads()} * config_.head_width();
   const auto read = [&](const std::string& name, const std::vector<int64_t>& shape) {
     return weights.Floats(block + name, shape);
+  };
+  const nn::AlignedArray<float> gate_up = nn::InterleaveSwiGlu(
+      read("mlp.w_gate.weight", {f, d}), read("mlp.w_up.weight", {f, d}), f, d, precision);
+  const std::vector<float> down = read("mlp.w_down.weight", {d, f});
+  hidden_columns_ = nn::SwiGluOutputs(f, precision) / 2;
+  layers_.push_back({});
+  Layer& layer = layers_.back();
+  layer.mlp_norm = read("mlp_norm.weight", {d});
+  layer.gate_up = Coarse({gate_up.data(), static_cast<size_t>(gate_up.size())}, 2 * hidden_columns_,
+                         d, precision);
+  layer.down = Coarse(down, d, f, precision);
+  if (!tuples_ || tuples_->rows() > 1) ReadAttention(weights, index, precision);
+}
+
+void Model::ReadAttention(const io::StateDict& weights, int index, nn::Precision precision) {
+  const int64_t d = config_.hidden_size;
+  const int64_t kv = int64_t{config_.kv_heads()} * config_.head_width();
+  const auto read = [&](const std::string& name, const std::vector<int64_t>& shape) {
+    return weights.Floats(fmt::format("blocks.{}.{}", index, name), shape);
   };
   std::vector<float> qkv = read("attn.wq.weight", {d, d});
   Append(qkv, read("attn.wk.weight", {kv, d}));
   Append(qkv, read("attn.wv.weight", {kv, d}));
-  const std::vector<float> output = read("attn.wo.weight", {d, d});
-  const nn::AlignedArray<float> gate_up = nn::InterleaveSwiGlu(
-      read("mlp.w_gate.weight", {f, d}), read("mlp.w_up.weight", {f, d}), f, d, precision);
-  const std::vector<float> down = read("mlp.w_down.weight", {d, f});
-  const auto linear = [&](std::span<const float> weight, int64_t outputs, int64_t inputs) {
-    return nn::Linear({.weight = weight, .outputs = outputs, .inputs = inputs, .coarse = true},
-                      precision);
-  };
-  hidden_columns_ = nn::SwiGluOutputs(f, precision) / 2;
-  layers_.push_back({.attention_norm = read("attn_norm.weight", {d}),
-                     .mlp_norm = read("mlp_norm.weight", {d}),
-                     .qkv = index == 0 ? nn::Linear() : linear(qkv, d + 2 * kv, d),
-                     .output = linear(output, d, d),
-                     .gate_up = linear({gate_up.data(), static_cast<size_t>(gate_up.size())},
-                                       2 * hidden_columns_, d),
-                     .down = linear(down, d, f)});
-  if (index == 0) TabulateFirst(qkv);
+  Layer& layer = layers_.back();
+  layer.attention_norm = read("attn_norm.weight", {d});
+  layer.output = Coarse(read("attn.wo.weight", {d, d}), d, d, precision);
+  if (index == 0 && !tuples_) {
+    TabulateFirst(qkv);
+  } else {
+    layer.qkv = Coarse(qkv, d + 2 * kv, d, precision);
+  }
 }
 
 void Model::TabulateFirst(std::span<const float> qkv_weight) {
@@ -110,6 +131,7 @@ int64_t Model::answers() const {
 size_t Model::memory_bytes() const {
   if (attention_free_) return attention_free_->memory_bytes();
   size_t bytes = heads_.memory_bytes() + static_cast<size_t>(first_.size()) * sizeof(float);
+  if (tuples_) bytes += tuples_->memory_bytes();
   for (const Layer& layer : layers_) {
     for (const nn::Linear* linear : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
       bytes += linear->memory_bytes();
@@ -127,14 +149,14 @@ void Model::ProjectQkv(const Layer& layer, int64_t rows, Workspace& space) const
   layer.qkv.Run(space.alone, space.packed, {.to = space.qkv.data(), .row = layer.qkv.outputs()});
 }
 
-void Model::Attend(const Layer& layer, int64_t rows, Workspace& space) const {
+void Model::Attend(int64_t boards, Workspace& space) const {
   const int64_t d = config_.hidden_size;
   const int64_t e = config_.head_width();
   const int64_t kv = config_.kv_heads() * e;
   const int64_t row = d + 2 * kv;
   std::vector<float> transposed(static_cast<size_t>(e * kCells));
   std::array<float, size_t{kCells} * kCells> shares;
-  for (int64_t board = 0; board < rows / kCells; ++board) {
+  for (int64_t board = 0; board < boards; ++board) {
     const float* qkv = space.qkv.data() + board * kCells * row;
     for (int64_t kv_head = 0; kv_head < config_.kv_heads(); ++kv_head) {
       const float* k = qkv + d + kv_head * e;
@@ -151,6 +173,10 @@ void Model::Attend(const Layer& layer, int64_t rows, Workspace& space) const {
       }
     }
   }
+}
+
+void Model::AddAttended(const Layer& layer, int64_t rows, Workspace& space) const {
+  const int64_t d = config_.hidden_size;
   space.packed.Pack(space.alone, rows, layer.output, [&](int64_t i, float* out) {
     std::copy_n(space.mixed.data() + i * d, d, out);
   });
@@ -174,7 +200,23 @@ void Model::FeedForward(const Layer& layer, int64_t rows, Workspace& space) cons
                  {.to = space.x.data(), .row = d, .finish = nn::Finish::kAdd});
 }
 
+void Model::KeepBoardRows(int64_t boards, Workspace& space) const {
+  const int64_t d = config_.hidden_size;
+  for (int64_t board = 1; board < boards; ++board) {
+    std::copy_n(space.x.data() + board * kTupleRows * d, d, space.x.data() + board * d);
+    std::copy_n(space.mixed.data() + board * kTupleRows * d, d, space.mixed.data() + board * d);
+  }
+}
+
 void Model::Begin(std::span<const Board> boards, Workspace& space) const {
+  if (!tuples_) return BeginTiles(boards, space);
+  for (size_t i = 0; i < boards.size(); ++i) {
+    tuples_->Fill(boards[i],
+                  space.x.data() + static_cast<int64_t>(i) * tuples_->rows() * config_.hidden_size);
+  }
+}
+
+void Model::BeginTiles(std::span<const Board> boards, Workspace& space) const {
   const int64_t d = config_.hidden_size;
   const int64_t outputs = d + 2 * config_.kv_heads() * config_.head_width();
   for (int64_t row = 0; row < std::ssize(boards) * kCells; ++row) {
@@ -191,25 +233,35 @@ void Model::Begin(std::span<const Board> boards, Workspace& space) const {
 
 void Model::RunLayers(std::span<const Board> boards, Workspace& space) const {
   const int64_t d = config_.hidden_size;
-  const int64_t rows = std::ssize(boards) * kCells;
+  const int64_t count = std::ssize(boards);
+  const bool attention = !tuples_ || tuples_->rows() > 1;
+  int64_t rows = count * (attention ? kCells : 1);
   space.x.Reserve(rows * d);
   space.qkv.Reserve(rows * (d + 2 * config_.kv_heads() * config_.head_width()));
   space.mixed.Reserve(rows * d);
   space.hidden.Reserve(rows * hidden_columns_);
   Begin(boards, space);
   for (const Layer& layer : layers_) {
-    if (&layer != &layers_.front()) ProjectQkv(layer, rows, space);
-    Attend(layer, rows, space);
+    if (attention) {
+      if (tuples_ || &layer != &layers_.front()) ProjectQkv(layer, rows, space);
+      Attend(count, space);
+      if (tuples_ && &layer == &layers_.back()) {
+        KeepBoardRows(count, space);
+        rows = count;
+      }
+      AddAttended(layer, rows, space);
+    }
     FeedForward(layer, rows, space);
   }
 }
 
 void Model::ForChunks(std::span<const Board> boards,
                       const std::function<void(std::span<const Board>, int64_t, Workspace&)>& run) {
-  const int64_t chunks = (std::ssize(boards) + kBoardsOfPass - 1) / kBoardsOfPass;
+  const int64_t size = tuples_ && tuples_->rows() == 1 ? kBoardsOfRowPass : kBoardsOfPass;
+  const int64_t chunks = (std::ssize(boards) + size - 1) / size;
   team_.Run(chunks, [&](int64_t chunk) {
-    const auto begin = static_cast<size_t>(chunk * kBoardsOfPass);
-    const size_t count = std::min<size_t>(kBoardsOfPass, boards.size() - begin);
+    const auto begin = static_cast<size_t>(chunk * size);
+    const size_t count = std::min<size_t>(static_cast<size_t>(size), boards.size() - begin);
     workspaces_.Borrow([&](Workspace& space) {
       run(boards.subspan(begin, count), static_cast<int64_t>(begin), space);
     });
@@ -217,7 +269,7 @@ void Model::ForChunks(std::span<const Board> boards,
 }
 
 void Model::Hidden(std::span<const Board> boards, float* hidden) {
-  CHECK(!attention_free_);
+  CHECK(!attention_free_ && !tuples_);
   const int64_t d = config_.hidden_size;
   ForChunks(boards, [&](std::span<const Board> some, int64_t begin, Workspace& space) {
     RunLayers(some, space);
@@ -228,21 +280,24 @@ void Model::Hidden(std::span<const Board> boards, float* hidden) {
   });
 }
 
-void Model::Answer(std::span<const Board> boards, float* logits) {
-  if (attention_free_) return attention_free_->Answer(team_, boards, logits);
+void Model::Pool(const Workspace& space, int64_t board, float* out) const {
   const int64_t d = config_.hidden_size;
   const auto epsilon = static_cast<float>(config_.layer_norm_eps);
+  if (tuples_) return nn::RmsNorm(space.x.data() + board * d, final_norm_, out, epsilon);
+  std::vector<float> normed(static_cast<size_t>(d));
+  std::fill_n(out, d, 0.0F);
+  for (int64_t cell = 0; cell < kCells; ++cell) {
+    nn::RmsNorm(space.x.data() + (board * kCells + cell) * d, final_norm_, normed.data(), epsilon);
+    for (int64_t i = 0; i < d; ++i) out[i] += normed[static_cast<size_t>(i)] / kCells;
+  }
+}
+
+void Model::Answer(std::span<const Board> boards, float* logits) {
+  if (attention_free_) return attention_free_->Answer(team_, boards, logits);
   ForChunks(boards, [&](std::span<const Board> some, int64_t begin, Workspace& space) {
     RunLayers(some, space);
-    std::vector<float> normed(static_cast<size_t>(d));
-    space.packed.Pack(space.alone, std::ssize(some), heads_, [&](int64_t board, float* out) {
-      std::fill_n(out, d, 0.0F);
-      for (int64_t cell = 0; cell < kCells; ++cell) {
-        nn::RmsNorm(space.x.data() + (board * kCells + cell) * d, final_norm_, normed.data(),
-                    epsilon);
-        for (int64_t i = 0; i < d; ++i) out[i] += normed[static_cast<size_t>(i)] / kCells;
-      }
-    });
+    space.packed.Pack(space.alone, std::ssize(some), heads_,
+                      [&](int64_t board, float* out) { Pool(space, board, out); });
     heads_.Run(space.alone, space.packed, {.to = logits + begin * answers(), .row = answers()});
   });
 }

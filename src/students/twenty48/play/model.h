@@ -1,5 +1,5 @@
-// The 2048 network as a player runs it: many boards in one product. Letters: B boards, R = 16 B
-// rows, D width, A answers (4, or 4 times the bins).
+// The 2048 network as a player runs it: many boards in one product. Letters: B boards, S rows of a
+// board, R = S B rows, D width, A answers (4, or 4 times the bins).
 //
 //   Model model(io::ReadModel("models/twenty48-small"), {.precision = nn::Precision::kInt8});
 //   model.Answer(boards, logits);                      // (B, A)
@@ -19,13 +19,13 @@
 #include "nn/kernels/workspaces.h"
 #include "students/twenty48/data/net_config.h"
 #include "students/twenty48/play/attention_free_model.h"
+#include "students/twenty48/play/tuple_input.h"
 
 namespace kibitz::twenty48 {
 
 class Model {
  public:
-  // Weights without attention (attention_free_model.h) run in f32 whatever the precision. Throws
-  // Error.
+  // Weights of attention_free_model.h run in f32 whatever the precision. Throws Error.
   Model(const io::ModelFile& file, const nn::NetworkOptions& options);
 
   const NetConfig& config() const { return config_; }
@@ -36,20 +36,21 @@ class Model {
 
   // The heads' logits, (B, A): move by move, bins of a move side by side. One call at a time.
   void Answer(std::span<const Board> boards, float* logits);
-  // After the final norm, (B, 16, D): for tests. CHECKs that the network has attention.
+  // After the final norm, (B, 16, D): for tests. CHECKs that the network is an encoder over tiles.
   void Hidden(std::span<const Board> boards, float* hidden);
 
  private:
   struct Layer {
     std::vector<float> attention_norm;
     std::vector<float> mlp_norm;
-    nn::Linear qkv;  // Empty in the first layer: see first_.
+    nn::Linear qkv;  // Empty in the first layer over tiles (see first_), and without attention.
     nn::Linear output;
     nn::Linear gate_up;
     nn::Linear down;
   };
 
   void ReadLayer(const io::StateDict& weights, int index, nn::Precision precision);
+  void ReadAttention(const io::StateDict& weights, int index, nn::Precision precision);
   // The input of the first layer is one of 17 * 16 rows, a rank in a cell: their queries, keys and
   // values are computed once, in f32.
   void TabulateFirst(std::span<const float> qkv_weight);
@@ -65,12 +66,18 @@ class Model {
     nn::AlignedArray<float> hidden;  // (R, F, padded)
   };
 
+  // Leaves the rows of all cells in x, or of a tuple network the boards' rows alone.
   void RunLayers(std::span<const Board> boards, Workspace& space) const;
-  // Fills x with the embeddings and qkv of the first layer.
   void Begin(std::span<const Board> boards, Workspace& space) const;
-  void ProjectQkv(const Layer& layer, int64_t rows, Workspace& space) const;  // From x to qkv.
-  void Attend(const Layer& layer, int64_t rows,
-              Workspace& space) const;  // Adds attention over qkv to x.
+  // Fills x with the embeddings and qkv of the first layer.
+  void BeginTiles(std::span<const Board> boards, Workspace& space) const;
+  void ProjectQkv(const Layer& layer, int64_t rows, Workspace& space) const;   // From x to qkv.
+  void Attend(int64_t boards, Workspace& space) const;                         // From qkv to mixed.
+  void AddAttended(const Layer& layer, int64_t rows, Workspace& space) const;  // mixed to x.
+  // Moves the first of each board's rows in x and mixed to the front.
+  void KeepBoardRows(int64_t boards, Workspace& space) const;
+  // The vector of a board that the heads read.
+  void Pool(const Workspace& space, int64_t board, float* out) const;
   void FeedForward(const Layer& layer, int64_t rows, Workspace& space) const;
   // Calls run(boards, first board, workspace) for all boards, a few at a time, on the team.
   void ForChunks(std::span<const Board> boards,
@@ -79,10 +86,11 @@ class Model {
   NetConfig config_;
   nn::Team team_;
   std::unique_ptr<AttentionFreeModel>
-      attention_free_;             // Without attention; then nothing below is used.
-  std::vector<float> tokens_;      // (vocabulary, D)
-  std::vector<float> positions_;   // (16, D)
-  nn::AlignedArray<float> first_;  // (vocabulary, 16, D + 2 kv): the first layer's qkv.
+      attention_free_;                  // Without attention; then nothing below is used.
+  std::unique_ptr<TupleInput> tuples_;  // Of a tuple network, instead of the next three.
+  std::vector<float> tokens_;           // (vocabulary, D)
+  std::vector<float> positions_;        // (16, D)
+  nn::AlignedArray<float> first_;       // (vocabulary, 16, D + 2 kv): the first layer's qkv.
   std::vector<Layer> layers_;
   std::vector<float> final_norm_;
   nn::Linear heads_;  // In f32: they are small.

@@ -8,6 +8,7 @@
 
 #include "students/twenty48/data/attention_free_layout.h"
 #include "students/twenty48/data/net_config.h"
+#include "students/twenty48/data/tuples.h"
 
 namespace kibitz::twenty48 {
 namespace {
@@ -22,7 +23,7 @@ class EncoderExport {
   EncoderExport(const io::StateDict& weights, const NetConfig& config, OnnxGraph& graph)
       : weights_(weights), config_(config), graph_(graph) {}
 
-  std::string Run() {
+  std::string RunTiles() {
     const int64_t d = config_.hidden_size;
     const std::string tokens = graph_.Add(
         "tok_emb.weight", weights_.Floats("tok_emb.weight", {config_.input_vocab_size, d}),
@@ -32,16 +33,90 @@ class EncoderExport {
     places.resize(static_cast<size_t>(kBoardCells * d));
     std::string x = graph_.Node("Add", {graph_.Node("Gather", {tokens, "board"}),
                                         graph_.Add("pos_emb.weight", places, {kBoardCells, d})});
-    for (int i = 0; i < config_.num_hidden_layers; ++i) {
-      const std::string block = fmt::format("blocks.{}.", i);
-      x = graph_.Node("Add", {x, Attention(Norm(x, block + "attn_norm"), block + "attn.")});
-      x = graph_.Node("Add", {x, Mlp(Norm(x, block + "mlp_norm"), block + "mlp.")});
-    }
-    return graph_.Node("ReduceMean", {Norm(x, "final_ln")},
+    return graph_.Node("ReduceMean", {Norm(Layers(x, /*attention=*/true), "final_ln")},
                        {{"axes", std::vector<int64_t>{1}}, {"keepdims", int64_t{0}}});
   }
 
+  std::string RunTuples() {
+    const std::string seen = Seen();
+    const std::string board = BoardRow(seen);
+    if (!HasAttention(weights_)) return Norm(Layers(board, /*attention=*/false), "final_ln");
+    const std::string rows = graph_.Node(
+        "Concat", {graph_.Reshape(board, {-1, 1, config_.hidden_size}), TupleRows(seen)},
+        {{"axis", int64_t{1}}});
+    const std::string x = Layers(rows, /*attention=*/true);
+    const std::string first =
+        graph_.Node("Gather", {x, graph_.AddInts("first_row", {0})}, {{"axis", int64_t{1}}});
+    return Norm(graph_.Reshape(first, {-1, config_.hidden_size}), "final_ln");
+  }
+
  private:
+  std::string Layers(std::string x, bool attention) {
+    for (int i = 0; i < config_.num_hidden_layers; ++i) {
+      const std::string block = fmt::format("blocks.{}.", i);
+      if (attention) {
+        x = graph_.Node("Add", {x, Attention(Norm(x, block + "attn_norm"), block + "attn.")});
+      }
+      x = graph_.Node("Add", {x, Mlp(Norm(x, block + "mlp_norm"), block + "mlp.")});
+    }
+    return x;
+  }
+  // The patterns' vectors, (batch, 17, E).
+  std::string Seen() {
+    constexpr int64_t k = kTupleRanks;
+    std::vector<int64_t> cells;
+    std::vector<int64_t> first;
+    for (int64_t tuple = 0; tuple < kTuples; ++tuple) {
+      for (const uint8_t cell : kTupleCells[static_cast<size_t>(tuple)]) cells.push_back(cell);
+      first.push_back(tuple * kTupleEntries);
+    }
+    const std::string ranks = graph_.Node("Min", {"board", graph_.AddInts("max_rank", {k - 1})});
+    const std::string by_tuple = graph_.Reshape(
+        graph_.Node("Gather", {ranks, graph_.AddInts("cells", cells)}, {{"axis", int64_t{1}}}),
+        {-1, kTuples, 4});
+    const std::string places = graph_.AddInts("places", {k * k * k, k * k, k, 1});
+    const std::string within = Sum(graph_.Node("Mul", {by_tuple, places}), 2);
+    const std::string entries = graph_.Node("Add", {within, graph_.AddInts("first_entry", first)});
+    const std::vector<int64_t> shape = {kTuples * kTupleEntries, config_.tuple_width};
+    return graph_.Node("Gather", {Weight("tuples.weight", shape), entries});
+  }
+  std::string BoardRow(const std::string& seen) {
+    const int64_t d = config_.hidden_size;
+    std::vector<int64_t> first;
+    for (int64_t cell = 0; cell < kBoardCells; ++cell) {
+      first.push_back(cell * config_.input_vocab_size);
+    }
+    const std::string places = graph_.Node("Add", {"board", graph_.AddInts("first_tile", first)});
+    const std::vector<int64_t> shape = {kBoardCells * config_.input_vocab_size, d};
+    const std::string tiles = graph_.Node("Gather", {Weight("tiles.weight", shape), places});
+    const int64_t inputs = int64_t{kTuples} * config_.tuple_width;
+    return graph_.Node("Add", {Sum(tiles, 1), Matrix(graph_.Reshape(seen, {-1, inputs}),
+                                                     "board_proj", d, inputs)});
+  }
+  // (batch, 15, D)
+  std::string TupleRows(const std::string& seen) {
+    const int64_t d = config_.hidden_size;
+    constexpr int64_t own = kTupleRows - 1;
+    const auto swapped = [&](const std::string& x) {
+      return graph_.Node("Transpose", {x}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
+    };
+    const std::string terms = swapped(graph_.Node(
+        "MatMul", {swapped(seen), Weight("tuple_proj", {kTuples, config_.tuple_width, d})}));
+    std::vector<float> sums(static_cast<size_t>(own * kTuples));
+    for (int tuple = 0; tuple < kTuples; ++tuple) {
+      sums[static_cast<size_t>((RowOfTuple(tuple) - 1) * kTuples + tuple)] = 1;
+    }
+    const std::string rows =
+        graph_.Node("MatMul", {graph_.Add("row_of_tuple", sums, {own, kTuples}), terms});
+    return graph_.Node("Add", {rows, Weight("positions.weight", {own, d})});
+  }
+  std::string Weight(const std::string& name, const std::vector<int64_t>& shape) {
+    return graph_.Add(name, weights_.Floats(name, shape), shape);
+  }
+  std::string Sum(const std::string& x, int64_t axis) {
+    return graph_.Node("ReduceSum", {x, graph_.AddInts(fmt::format("axis_{}", axis), {axis})},
+                       {{"keepdims", int64_t{0}}});
+  }
   std::string Matrix(const std::string& x, const std::string& name, int64_t outputs,
                      int64_t inputs) {
     return graph_.Linear(x, name, weights_.Floats(name + ".weight", {outputs, inputs}),
@@ -209,8 +284,9 @@ OnnxGraph OnnxOf(const io::ModelFile& file) {
                         weights.Floats("head.bias", {answers}));
   } else {
     const Heads heads = EncoderHeads(weights, config);
-    flat = graph.Linear(EncoderExport(weights, config, graph).Run(), "heads", heads.weight,
-                        {answers, config.hidden_size}, heads.bias);
+    EncoderExport network(weights, config, graph);
+    flat = graph.Linear(IsTupleNet(weights) ? network.RunTuples() : network.RunTiles(), "heads",
+                        heads.weight, {answers, config.hidden_size}, heads.bias);
   }
   if (config.head_type == HeadType::kActionPolicy) {
     graph.AddOutput("logits", flat, OnnxType::kFloat, {-1, 4});
