@@ -22,12 +22,13 @@ struct Sizes {
   int64_t head_width = 0;  // E
   int64_t padded = 0;      // E rounded up to a multiple of `padding`.
   float scale = 0;         // Of the scores.
+  float base = 1;          // Of loaded queries besides: log2(e) where weights are powers of 2.
 };
 
-inline Sizes SizesOf(int64_t width, int64_t heads, int64_t padding) {
+inline Sizes SizesOf(int64_t width, int64_t heads, int64_t padding, float base) {
   const int64_t head_width = width / heads;
   return {width, head_width, nn::RoundUp(head_width, padding),
-          1 / std::sqrt(static_cast<float>(head_width))};
+          1 / std::sqrt(static_cast<float>(head_width)), base};
 }
 
 // Rotary angles, a row for each position: cosines and sines for each of the E numbers, the sines
@@ -91,6 +92,9 @@ enum class Direction { kForward, kBackward };  // Backward rotates by the opposi
 
 // One head of one key run: the unit of parallel work.
 struct Job {
+  static constexpr int64_t kAhead = 12;
+  static constexpr int64_t kLineFloats = nn::kCacheLine / int64_t{sizeof(float)};
+
   const AttentionPlan& plan;
   const KeyRun& run;
   Sizes sizes;
@@ -108,8 +112,23 @@ struct Job {
     return data + row * sizes.width + column;
   }
 
+  // Asks for rows [begin, end): a head's columns are too far apart for the processor to guess.
+  void Prefetch(const float* data, int64_t begin, int64_t end) const {
+    for (int64_t row = begin; row < end; ++row) {
+      const float* columns = Columns(data, row);
+      for (int64_t e = 0; e < sizes.head_width; e += kLineFloats)
+        __builtin_prefetch(columns + e, 0, 2);
+    }
+  }
+  // While key i of the run is read or written: the row kAhead further on.
+  void PrefetchKey(const float* data, int64_t i) const {
+    const int64_t row = run.k_begin + i + kAhead;
+    if (i + kAhead < run.k_count) Prefetch(data, row, row + 1);
+  }
+
   void LoadKeys(const float* from, float* to) const {
     for (int64_t i = 0; i < run.k_count; ++i) {
+      PrefetchKey(from, i);
       float* row = to + i * sizes.padded;
       std::fill(row + sizes.head_width, row + sizes.padded, 0.0F);
       RotateRow(Columns(from, run.k_begin + i), angles, KeyPosition(i), sizes, 1,
@@ -118,6 +137,7 @@ struct Job {
   }
   void LoadValues(const float* from, float* to) const {
     for (int64_t i = 0; i < run.k_count; ++i) {
+      PrefetchKey(from, i);
       CopyRow(Columns(from, run.k_begin + i), sizes, to + i * sizes.padded);
     }
   }
@@ -128,7 +148,7 @@ struct Job {
       std::fill(row + sizes.head_width, row + sizes.padded, 0.0F);
       const auto out_row = static_cast<size_t>(queries.out_begin + first + i);
       RotateRow(Columns(from, queries.q_begin + first + i), angles, plan.position[out_row], sizes,
-                sizes.scale, Direction::kForward, row);
+                sizes.scale * sizes.base, Direction::kForward, row);
     }
   }
 };

@@ -88,6 +88,15 @@ TEST(FusedTest, QuickExpIsNearlyExact) {
   EXPECT_LT(nn::QuickExp(Spread(-INFINITY))[0], 1e-37);
 }
 
+TEST(FusedTest, Exp2IsExact) {
+  for (float x = -125; x < 127; x += 0.37F) {
+    const double expected = std::exp2(static_cast<double>(x));
+    EXPECT_NEAR(nn::Exp2(Spread(x))[0], expected, 2.5e-7 * expected) << x;
+  }
+  EXPECT_LT(nn::Exp2(Spread(-126))[0], 1e-37);
+  EXPECT_LT(nn::Exp2(Spread(-1e6F))[0], 1e-37);
+}
+
 TEST(FusedTest, RmsNorm) {
   const Computation fast = [](const auto& in) { return FusedRmsNorm(in[0], in[1]); };
   const Computation plain = [](const auto& in) {

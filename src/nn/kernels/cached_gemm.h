@@ -38,12 +38,19 @@ struct VectorSums {
     Store(c, own);
     next.Write(c + c_row, c_row);
   }
+  template <typename Body>
+  [[gnu::always_inline]] void ForEach(const Body& body, int64_t row = 0) const {
+    body(row, 0, own);
+    next.ForEach(body, row + 1);
+  }
 };
 template <>
 struct VectorSums<0> {
   void Read(const float*, int64_t) {}
   void Add(const float*, int64_t, Lanes) {}
   void Write(float*, int64_t) const {}
+  template <typename Body>
+  void ForEach(const Body&, int64_t) const {}
 };
 
 // As GemmRows, of one vector of columns.

@@ -60,12 +60,21 @@ struct TileSums {
     Store(c + kLanes, right);
     next.Write(c + c_row, c_row);
   }
+  // Calls body(row, column, sums) for every vector.
+  template <typename Body>
+  [[gnu::always_inline]] void ForEach(const Body& body, int64_t row = 0) const {
+    body(row, 0, left);
+    body(row, kLanes, right);
+    next.ForEach(body, row + 1);
+  }
 };
 template <>
 struct TileSums<0> {
   void Read(const float*, int64_t) {}
   void Add(const float*, int64_t, Lanes, Lanes) {}
   void Write(float*, int64_t) const {}
+  template <typename Body>
+  void ForEach(const Body&, int64_t) const {}
 };
 
 // The first kRows rows and kTileColumns columns of a product, in one pass over the depth.

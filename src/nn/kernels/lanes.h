@@ -108,6 +108,25 @@ inline Lanes QuickExp(Lanes x) {
   return reinterpret_cast<Lanes>(reinterpret_cast<IntLanes>(poly) + exponent);
 }
 
+// 2^x to 2e-7 relative for x in [-125, 127]; about 2^-125 below, down to -4e6.
+[[gnu::always_inline]] inline Lanes Exp2(Lanes x) {
+  // 2^x = 2^n 2^f with |f| <= 1/2; adding 1.5 * 2^23 rounds to the whole number n.
+  const Lanes magic = Spread(12582912.0F);
+  const Lanes shifted = x + magic;
+  const Lanes f = x - (shifted - magic);
+  Lanes poly = Spread(1.32764722e-3F);
+  poly = poly * f + 9.67554133e-3F;
+  poly = poly * f + 5.55071327e-2F;
+  poly = poly * f + 2.40221197e-1F;
+  poly = poly * f + 6.93146967e-1F;
+  poly = poly * f + 1.00000007F;
+  // Integers, as compilers have one instruction for their larger one.
+  const IntLanes lowest = IntLanes{} + (0x4B400000 - 125);  // magic - 125
+  const IntLanes n = reinterpret_cast<IntLanes>(shifted);
+  const IntLanes exponent = (n > lowest ? n : lowest) << 23;
+  return reinterpret_cast<Lanes>(reinterpret_cast<IntLanes>(poly) + exponent);
+}
+
 inline Lanes Sigmoid(Lanes x) { return 1.0F / (1.0F + Exp(-x)); }
 
 }  // namespace kibitz::nn
