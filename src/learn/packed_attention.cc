@@ -41,8 +41,8 @@ constexpr int64_t kRowsOfTile = nn::kCachedRows;
 
 // Queries and keys whose weights are in memory at one time in backward: with their gradients they
 // are in the L1 cache. Forward has the weights of one tile's queries with all keys.
-constexpr int64_t kQueryRows = 48;
-constexpr int64_t kKeyColumns = 64;
+constexpr int64_t kQueryRows = 96;
+constexpr int64_t kKeyColumns = 32;
 static_assert(kQueryRows % kRowsOfTile == 0 && kKeyColumns % kTileColumns == 0);
 
 // Weights are powers of 2: queries are loaded with this factor.
