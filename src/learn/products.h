@@ -7,8 +7,8 @@
 //     Multiply({x + begin * k, k, end - begin}, packed[0], {y + begin * n, n});    // y = x w^T
 //   });
 //
-// Factors are float32, or rounded to bfloat16 (nn/kernels/bf16_gemm.h); sums are float32. Results do
-// not depend on the number of threads. Programs for processors without AVX multiply with torch's
+// Factors are float32, or rounded to bfloat16 (nn/kernels/bf16_gemm.h); sums are float32. Results
+// do not depend on the number of threads. Programs for processors without AVX multiply with torch's
 // matrix library, which knows better instructions than they were compiled for.
 #pragma once
 
