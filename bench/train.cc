@@ -1,6 +1,6 @@
 // A training step of the decoder, forth and back: packed beside plain and padded, in turns, on the
 // same batches: legal random play with random values, as long as real games and thoughts. f32, all
-// cores. Then a step of the 2048 network, and mixed precision (use_amp) beside f32 of both.
+// cores. Then a step of the 2048 network, and mixed precision (use_amp) beside f32 of all.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <time.h>
@@ -118,6 +118,13 @@ NetConfig Config(int width, int heads, int layers, int hidden) {
   return config;
 }
 
+Size SmallSize() { return {"small 256/8/6/384", Config(256, 8, 6, 384), 4, 1.8, {}}; }
+Size RealSize() {
+  Size size = {"real 1024/16/12/1536", Config(1024, 16, 12, 1536), 1, 1.25, 0.55};
+  size.slow_plain = true;
+  return size;
+}
+
 // Samples of a file, one after another.
 class Samples {
  public:
@@ -207,6 +214,9 @@ struct Rounds {
   int warm_up = 0;
   int rounds = 1;
 };
+
+// What --only tells parts in f32 from those in mixed precision by.
+constexpr const char* kFloat32 = ", f32";
 
 // With --only NAME: parts whose names contain it, as they train, without the padded version.
 class Filter {
@@ -304,11 +314,12 @@ struct MixedSteps {
   std::string name;
   double units = 0;  // Of a step.
   std::string unit;
-  double promised_ratio = 0;
+  double products = 0;  // That a step needs forward.
+  std::optional<double> promised_ratio = {};
   std::function<double()> step = {};
 };
 
-void BenchMixed(Bench& bench, const MixedSteps& steps, int rounds) {
+void BenchMixed(Bench& bench, const MixedSteps& steps, double peak, int rounds) {
   std::vector<double> seconds[2];
   double loss[2] = {};
   for (int round = 0; round <= rounds; ++round) {
@@ -325,28 +336,46 @@ void BenchMixed(Bench& bench, const MixedSteps& steps, int rounds) {
   }
   Signature signature;
   signature.Add(static_cast<uint64_t>(std::llround(loss[0] * 100)));
-  bench.Report({.name = steps.name + ", mixed precision",
+  bench.Report({.name = steps.name,
                 .value = steps.units / Median(seconds[1]),
                 .unit = steps.unit + "/s",
                 .yardstick = steps.units / Median(seconds[0]),
                 .yardstick_name = "f32",
                 .signature = signature.value(),
                 .promised_ratio = steps.promised_ratio});
+  ReportShare(bench, steps.name, steps.products, Median(seconds[1]), peak, signature.value(), {});
 }
 
-void BenchMixedDecoder(Bench& bench, const Size& size, const std::string& name, int sequences) {
-  DecoderNet net(size.config);
+std::string MixedName(const std::string& name) { return name + ", mixed precision"; }
+
+struct MixedDecoder {
+  Size size;
+  int sequences = 0;
+  int rounds = 0;
+  std::optional<double> promised_ratio = {};
+};
+
+void BenchMixedDecoder(Bench& bench, const Filter& filter, const MixedDecoder& decoder,
+                       double peak) {
+  const std::string name = MixedName(decoder.size.name);
+  if (!filter.Runs(name)) return;
+  DecoderNet net(decoder.size.config);
   InitNet(net, 1);
-  const std::vector<Batch> batches = MakeBatches(size, 1.0, sequences);
+  const std::vector<Batch> batches = MakeBatches(decoder.size, 1.0, decoder.sequences);
   double tokens = 0;
-  for (const Batch& batch : batches) tokens += batch.tokens();
+  double products = 0;
+  for (const Batch& batch : batches) {
+    tokens += batch.tokens();
+    products += NeededProducts(decoder.size.config, batch);
+  }
   BenchMixed(bench,
              {.name = name,
               .units = tokens,
               .unit = "tokens",
-              .promised_ratio = size.promised_ratio,
+              .products = products,
+              .promised_ratio = decoder.promised_ratio,
               .step = [&] { return RunOnce(net, batches, /*packed=*/true).loss; }},
-             bench.quick() ? 3 : 9);
+             peak, decoder.rounds);
 }
 
 // Steps of the network of configs/twenty48/small-binned.toml on random boards.
@@ -413,18 +442,21 @@ void BenchTwenty48(Bench& bench, double peak) {
                         (ProcessorSeconds() - processor_start) / rounds * 1e3));
 }
 
-void BenchMixedTwenty48(Bench& bench) {
+void BenchMixedTwenty48(Bench& bench, const Filter& filter, double peak) {
+  const std::string name = MixedName(Twenty48Steps::kName);
+  if (!filter.Runs(name)) return;
   Twenty48Steps step;
   BenchMixed(bench,
-             {.name = Twenty48Steps::kName,
+             {.name = name,
               .units = Twenty48Steps::kBoards,
               .unit = "boards",
+              .products = step.Products(),
               .promised_ratio = nn::HasAmx() ? 2 : 1.3,
               .step = [&] { return step(); }},
-             bench.quick() ? 20 : 100);
+             peak, bench.quick() ? 20 : 100);
 }
 
-void BenchMixedPrecision(Bench& bench) {
+void BenchMixedPrecision(Bench& bench, const Filter& filter, double peak) {
   if (!learn::CpuHasBfloat16())
     return bench.Say("no mixed precision: this processor has no AVX-512 BF16");
   // As configs/recipes/decoder-roots.toml and decoder-thoughts.toml.
@@ -440,12 +472,19 @@ void BenchMixedPrecision(Bench& bench) {
                                        .branch_values = 16,
                                        .no_thought_prob = 1};
   const double promised = nn::HasAmx() ? 1.3 : 1.2;
-  BenchMixedDecoder(bench, {"", config, 32, promised, {}, thinking}, "roots 128/4/4/256", 32);
+  const int rounds = bench.quick() ? 3 : 9;
+  BenchMixedDecoder(bench, filter,
+                    {{"roots 128/4/4/256", config, 32, 0, {}, thinking}, 32, rounds, promised},
+                    peak);
   thinking.no_thought_prob = 0.6;
   thinking.early_ends = true;
   thinking.own_values_prob = 0.9;
-  BenchMixedDecoder(bench, {"", config, 32, promised, {}, thinking}, "thoughts 128/4/4/256", 32);
-  BenchMixedTwenty48(bench);
+  BenchMixedDecoder(bench, filter,
+                    {{"thoughts 128/4/4/256", config, 32, 0, {}, thinking}, 32, rounds, promised},
+                    peak);
+  BenchMixedDecoder(bench, filter, {SmallSize(), bench.quick() ? 3 : 20, 3}, peak);
+  BenchMixedDecoder(bench, filter, {RealSize(), bench.quick() ? 1 : 5, 1}, peak);
+  BenchMixedTwenty48(bench, filter, peak);
 }
 
 void BenchDecoders(Bench& bench, const Filter& filter, double peak) {
@@ -453,11 +492,8 @@ void BenchDecoders(Bench& bench, const Filter& filter, double peak) {
   const decoder::ThinkingOptions roots_alone = {
       .soft_targets = true, .instinct_target = true, .branch_values = 16, .no_thought_prob = 1};
   const Size roots = {"roots 128/4/4/256", Config(128, 4, 4, 256), 32, 1.8, {}, roots_alone, 72};
-  const Size small = {"small 256/8/6/384", Config(256, 8, 6, 384), 4, 1.8, {}};
-  Size real = {"real 1024/16/12/1536", Config(1024, 16, 12, 1536), 1, 1.25, 0.55};
-  real.slow_plain = true;
-  for (const Size& size : {roots, small, real}) {
-    if (!filter.Runs(size.name)) continue;
+  for (const Size& size : {roots, SmallSize(), RealSize()}) {
+    if (!filter.Runs(size.name + std::string(kFloat32))) continue;
     DecoderNet net(size.config);
     InitNet(net, 1);
     const bool is_real = size.slow_plain;
@@ -481,8 +517,8 @@ int Main(int argc, char** argv) {
   const double peak = MeasurePeak();
   bench.Say(fmt::format("f32, {} threads, peak {} FLOP/s; losses and gradients of finetune batches",
                         HardwareThreads(), HumanCount(peak)));
-  if (filter.Runs("mixed precision")) BenchMixedPrecision(bench);
-  if (filter.Runs(Twenty48Steps::kName)) BenchTwenty48(bench, peak);
+  BenchMixedPrecision(bench, filter, peak);
+  if (filter.Runs(Twenty48Steps::kName + std::string(kFloat32))) BenchTwenty48(bench, peak);
   BenchDecoders(bench, filter, peak);
   return bench.Finish();
 }
