@@ -264,9 +264,6 @@ struct NormProjectFunction : torch::autograd::Function<NormProjectFunction> {
   }
 };
 
-// Columns that are too few to share among threads.
-constexpr int64_t kNarrow = 512;
-
 struct AddProjectedFunction : torch::autograd::Function<AddProjectedFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& onto_in, const Tensor& x_in,
                         const Tensor& weight) {
@@ -274,18 +271,8 @@ struct AddProjectedFunction : torch::autograd::Function<AddProjectedFunction> {
     const Tensor x = Plain(x_in);
     const Precision precision = KeepPrecision(ctx);
     const auto packed = Pack({{weight, Layout::kTransposed}}, precision);
-    Tensor out;  // (R, N)
-    if (precision == Precision::kBfloat16 && weight.size(0) <= kNarrow) {
-      out = torch::empty_like(onto);
-      ForEachBlock(x.size(0), [&](int64_t begin, int64_t end) {
-        std::copy(Row(onto, begin), Row(onto, end), Row(out, begin));
-        Multiply({Row(x, begin), x.size(1), end - begin}, packed[0],
-                 {Row(out, begin), out.size(1), /*add=*/true});
-      });
-    } else {
-      out = onto.clone();
-      Compute({{x, packed.data(), out, /*add=*/true}});
-    }
+    auto out = torch::empty_like(onto);  // (R, N)
+    Compute({{x, packed.data(), out, onto}});
     ctx->save_for_backward({x, weight});
     return out;
   }

@@ -409,6 +409,9 @@ BackwardBlock LoadBlock(const Job& job, const BackwardData& data, const QueryRun
     const int64_t out_row = asked.out_begin + first + i;
     const float* dout = job.Columns(data.dout, out_row);
     CopyRow(dout, sizes, room.dmixed + i * sizes.padded);
+    if (data.clear_dq) {
+      std::fill_n(job.Columns(data.dq, asked.q_begin + first + i), sizes.head_width, 0.0F);
+    }
     block.log_sums[i] = data.log_sums[out_row] * kLog2OfE;
     block.row_sums[i] = Dot(dout, job.Columns(data.out, out_row), sizes.head_width);
     if (asked.own_begin >= 0) OwnBackward(job, data, asked, first + i, block.row_sums[i]);
@@ -548,8 +551,8 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const Sizes sizes = HeadSizes(q, heads, rounded);
     const Angles angles = {saved[3][0].data_ptr<float>(), saved[3][1].data_ptr<float>()};
     const Tensor dout = gradients[0].contiguous();
-    const bool clear_dq = rounded && EachQueryOnce(plan, q.size(0));
-    const bool each_key = rounded && EachKeyOnce(plan, saved[1].size(0));
+    const bool clear_dq = EachQueryOnce(plan, q.size(0));
+    const bool each_key = EachKeyOnce(plan, saved[1].size(0));
     auto dq = clear_dq ? torch::empty_like(q) : torch::zeros_like(q);  // (rows of q, D)
     auto dk = each_key ? torch::empty_like(saved[1]) : torch::zeros_like(saved[1]);  // Rows of k.
     auto dv = each_key ? torch::empty_like(saved[2]) : torch::zeros_like(saved[2]);  // The same.

@@ -25,8 +25,9 @@ using torch::Tensor;
 // Rows of a register tile.
 constexpr int64_t kRows = nn::kCachedRows;
 
-// Depth of the slice of a panel that stays in the first cache while rows pass.
-constexpr int64_t kDepth = 192;
+// Depth of the slice of a panel that stays in the second cache while rows pass. A tile reads it
+// slowly enough; fewer slices write and read their sums less often.
+constexpr int64_t kDepth = 512;
 
 // Sums over rows: the largest piece of the output that one task computes.
 constexpr int64_t kSumRows = kLanes == 16 ? 192 : 96;
@@ -87,53 +88,55 @@ PieceSize PieceOf(const Tensor& out, Precision precision) {
           large ? kSumColumns : kSumColumns / 2};
 }
 
-// The sums of a block of rows and one panel, in the first cache.
-struct PanelSums {
-  alignas(nn::kCacheLine) float data[kBlockRows * kTileColumns];
+// One panel's columns of a block of rows; all of the panel's, also behind the last of the matrix.
+void MultiplyPanel(const LeftRows& left, const PackedMatrix& right, int64_t panel,
+                   const ProductOut& out) {
+  const float* const b = right.panel(panel);
+  for (int64_t k = 0; k < right.depth(); k += kDepth) {
+    const int64_t depth = std::min(kDepth, right.depth() - k);
+    for (int64_t row = 0; row < left.rows; row += kRows) {
+      nn::GemmUpTo<kRows>({.a = {.data = left.data + row * left.row + k, .row = left.row},
+                           .b = b + k * kTileColumns,
+                           .b_row = kTileColumns,
+                           .c = out.data + row * out.row,
+                           .c_row = out.row,
+                           .rows = left.rows - row,
+                           .depth = depth,
+                           .add = out.add || k > 0});
+    }
+  }
+}
 
-  // A slice of the depth at a time, which stays in the first cache while rows pass.
-  void Multiply(const LeftRows& left, const PackedMatrix& right, int64_t panel) {
-    for (int64_t k = 0; k < right.depth(); k += kDepth) {
-      const int64_t depth = std::min(kDepth, right.depth() - k);
-      for (int64_t row = 0; row < left.rows; row += kRows) {
-        nn::GemmUpTo<kRows>({.a = {.data = left.data + row * left.row + k, .row = left.row},
-                             .b = right.panel(panel) + k * kTileColumns,
-                             .b_row = kTileColumns,
-                             .c = data + row * kTileColumns,
-                             .c_row = kTileColumns,
-                             .rows = left.rows - row,
-                             .depth = depth,
-                             .add = k > 0});
-      }
-    }
+// Of a panel that has only `columns` of the matrix: by way of a whole one.
+void MultiplyNarrow(const LeftRows& left, const PackedMatrix& right, int64_t panel, int64_t columns,
+                    const ProductOut& out) {
+  alignas(nn::kCacheLine) float sums[kBlockRows * kTileColumns];
+  MultiplyPanel(left, right, panel, {sums, kTileColumns});
+  for (int64_t row = 0; row < left.rows; ++row) {
+    const float* from = sums + row * kTileColumns;
+    float* to = out.data + row * out.row;
+    for (int64_t i = 0; i < columns; ++i) to[i] = out.add ? to[i] + from[i] : from[i];
   }
-  // `columns` of each row; `to` begins at the panel's first column.
-  void Write(int64_t rows, int64_t columns, const ProductOut& to) const {
-    for (int64_t row = 0; row < rows; ++row) {
-      const float* from = data + row * kTileColumns;
-      float* out = to.data + row * to.row;
-      if (columns >= kTileColumns) {
-        for (int64_t i = 0; i < kTileColumns; i += kLanes) {
-          Store(out + i, to.add ? Load(out + i) + Load(from + i) : Load(from + i));
-        }
-      } else {
-        for (int64_t i = 0; i < columns; ++i) out[i] = to.add ? out[i] + from[i] : from[i];
-      }
-    }
-  }
-};
+}
 
 // What a thread multiplies at one time: few enough for all threads to share.
 constexpr int64_t kPanelsAtOnce = 16;
 
+// Torch's library multiplies by all panels at once.
+int64_t PanelsOfTask(const PackedMatrix& right) {
+  const bool tiles = kOwnTiles || right.precision() == Precision::kBfloat16;
+  return tiles ? kPanelsAtOnce : std::max<int64_t>(1, right.panels());
+}
+
 // Panels outside: each comes from memory once, and the rows stay in the second cache.
 void MultiplyTiles(const LeftRows& left, const PackedMatrix& right, const Panels& panels,
                    const ProductOut& out) {
-  PanelSums sums;
   for (int64_t p = panels.begin; p < panels.end; ++p) {
-    sums.Multiply(left, right, p);
     const int64_t column = p * kTileColumns;
-    sums.Write(left.rows, right.columns() - column, {out.data + column, out.row, out.add});
+    const int64_t columns = right.columns() - column;
+    const ProductOut to = {out.data + column, out.row, out.add};
+    columns < kTileColumns ? MultiplyNarrow(left, right, p, columns, to)
+                           : MultiplyPanel(left, right, p, to);
   }
 }
 
@@ -157,10 +160,11 @@ PackedMatrix::PackedMatrix(const RightFactor& from, Precision precision)
   }
 }
 
-int64_t PackedMatrix::panels() const {
-  const int64_t width = precision_ == Precision::kBfloat16 ? kTilePanel : kTileColumns;
-  return RoundUp(columns_, width) / width;
+int64_t PackedMatrix::PanelColumns() const {
+  return precision_ == Precision::kBfloat16 ? kTilePanel : kTileColumns;
 }
+
+int64_t PackedMatrix::panels() const { return RoundUp(columns_, PanelColumns()) / PanelColumns(); }
 
 const float* PackedMatrix::panel(int64_t index) const {
   return panels_.data_ptr<float>() + index * depth_ * kTileColumns;
@@ -261,8 +265,8 @@ void LeftBlock::Multiply(const PackedMatrix& right, const ProductOut& out,
 }
 
 int64_t WholeProduct::tasks() const {
-  const bool grouped = kOwnTiles || right->precision() == Precision::kBfloat16;
-  const int64_t groups = grouped ? (right->panels() + kPanelsAtOnce - 1) / kPanelsAtOnce : 1;
+  const int64_t panels = PanelsOfTask(*right);
+  const int64_t groups = (right->panels() + panels - 1) / panels;
   return groups * ((x.size(0) + kBlockRows - 1) / kBlockRows);
 }
 
@@ -270,16 +274,28 @@ int64_t WholeProduct::tasks() const {
 void WholeProduct::Run(int64_t task) const {
   const int64_t blocks = (x.size(0) + kBlockRows - 1) / kBlockRows;
   const int64_t row = task % blocks * kBlockRows;
-  const int64_t panel = task / blocks * kPanelsAtOnce;
+  const int64_t panel = task / blocks * PanelsOfTask(*right);
   const LeftRows left = {x.data_ptr<float>() + row * x.size(1), x.size(1),
                          std::min(kBlockRows, x.size(0) - row)};
-  const ProductOut to = {out.data_ptr<float>() + row * out.size(1), out.size(1), add};
+  const ProductOut to = {out.data_ptr<float>() + row * out.size(1), out.size(1), onto.defined()};
+  const Panels panels = {panel, std::min(right->panels(), panel + PanelsOfTask(*right))};
+  if (onto.defined()) CopyColumns(row, left.rows, panels);
   if (right->precision() == Precision::kBfloat16) {
-    return LeftBlock(left, x.size(1), right->precision())
-        .Multiply(*right, to, {panel, std::min(right->panels(), panel + kPanelsAtOnce)});
+    return LeftBlock(left, x.size(1), right->precision()).Multiply(*right, to, panels);
   }
   if (!kOwnTiles) return Multiply(left, *right, to);
-  MultiplyTiles(left, *right, {panel, std::min(right->panels(), panel + kPanelsAtOnce)}, to);
+  MultiplyTiles(left, *right, panels, to);
+}
+
+// A task's part of `onto` to `out`.
+void WholeProduct::CopyColumns(int64_t row, int64_t rows, const Panels& panels) const {
+  const int64_t width = out.size(1);
+  const int64_t begin = panels.begin * right->PanelColumns();
+  const int64_t end = std::min(width, panels.end * right->PanelColumns());
+  for (int64_t i = row; i < row + rows; ++i) {
+    std::copy_n(onto.data_ptr<float>() + i * width + begin, end - begin,
+                out.data_ptr<float>() + i * width + begin);
+  }
 }
 
 Scratch::Scratch(int64_t columns) : columns_(columns) {

@@ -47,6 +47,7 @@ class PackedMatrix {
   int64_t depth() const { return depth_; }
   int64_t columns() const { return columns_; }
   int64_t panels() const;
+  int64_t PanelColumns() const;
   // (K, nn::kTileColumns), padded with 0; of float32.
   const float* panel(int64_t index) const;
   // Of bfloat16.
@@ -107,10 +108,13 @@ struct WholeProduct {
   torch::Tensor x;
   const PackedMatrix* right = nullptr;
   torch::Tensor out;
-  bool add = false;
+  torch::Tensor onto = {};  // (R, N) Added to the product, or none.
 
   int64_t tasks() const;
   void Run(int64_t task) const;
+
+ private:
+  void CopyColumns(int64_t row, int64_t rows, const Panels& panels) const;
 };
 
 // Memory of a block of rows, aligned to cache lines; not cleared.

@@ -20,7 +20,7 @@ void ExpectNear(const Tensor& found, const Tensor& expected) {
 }
 
 TEST(ProductsTest, Multiply) {
-  // Edges in rows, columns and depth; rows 4096 bytes apart are packed.
+  // Edges in rows, columns and depth, and several slices of the depth.
   for (const auto& [rows, depth, columns] : std::vector<std::array<int64_t, 3>>{{1, 1, 1},
                                                                                 {7, 5, 33},
                                                                                 {96, 128, 128},
@@ -61,7 +61,7 @@ TEST(ProductsTest, MultiplyInBfloat16) {
       for (const bool add : {false, true}) {
         Tensor out = Random({rows, columns}, 3);
         const Tensor expected = product + (add ? out.clone() : torch::zeros_like(out));
-        const WholeProduct whole = {x, packed.data(), out, add};
+        const WholeProduct whole = {x, packed.data(), out, add ? out.clone() : Tensor()};
         ForEachTask(whole.tasks(), [&](int64_t task) { whole.Run(task); });
         ExpectNear(out, expected);
       }

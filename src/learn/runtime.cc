@@ -114,6 +114,8 @@ void SetThreads(int threads) {
 
 void StartWell(char** argv) {
   bool changed = SetIfMissing("OMP_WAIT_POLICY", "passive");
+  // Blocks of memory in huge pages, where the kernel gives them to those who ask (madvise).
+  changed |= SetIfMissing("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
   if (const auto kernels = BetterKernels(OpenBlasKernels(), ThisProcessor())) {
     changed |= SetIfMissing("OPENBLAS_CORETYPE", *kernels);
   }
