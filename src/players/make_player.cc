@@ -116,6 +116,10 @@ class InstinctMaker final : public PlayerMaker {
     AddTemperatureFields(fields, options_.temperature, options_.temperature_moves);
     AddEloField(fields, elo_);
     AddOnePlyField(fields, one_ply_);
+    if (kind() == "policy") {
+      fields.Add("mirror", network_.mirror,
+                 "where nobody may castle, also look at the mirrored board; takes twice as long");
+    }
     fields.AddAll(FieldsOf(network_.network));
     return fields;
   }

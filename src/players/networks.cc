@@ -123,8 +123,10 @@ std::shared_ptr<oracles::Evaluator> Networks::Evaluator(const EvaluatorOptions& 
                                                               options.policy_temperature);
       break;
     case NetworkKind::kPolicy:
-      evaluator = std::make_shared<policy::PolicyEvaluator>(Policy(options.network), name,
-                                                            options.policy_temperature);
+      evaluator = std::make_shared<policy::PolicyEvaluator>(
+          Policy(options.network), name,
+          policy::PolicyEvaluatorOptions{.temperature = options.policy_temperature,
+                                         .mirror = options.mirror});
       break;
   }
   if (options.cache == 0) return evaluator;

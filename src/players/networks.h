@@ -36,6 +36,7 @@ struct EvaluatorOptions {
   nn::NetworkOptions network = {};
   double policy_temperature = 1;  // Priors are a softmax of the policy at this temperature.
   bool lc0_rounding = false;      // Priors rounded as lc0 does.
+  bool mirror = false;            // A policy also sees the mirrored board (PolicyEvaluatorOptions).
   int64_t cache = 0;              // Positions to remember; 0: none.
 };
 

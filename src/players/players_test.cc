@@ -33,6 +33,7 @@ std::vector<std::string> Players() {
       "negamax?depth=1&eval=pieces",
       "negamax?depth=2",
       testing::ModelPath("policy-small") + "?temperature=0.5",
+      testing::ModelPath("policy-small") + "?mirror=1",
       "search:" + testing::ModelPath("policy-small") + "?nodes=16",
       "decoder:" + testing::GoldenPath("decoder/tiny.pt") + "?think=0",
       "decoder:" + testing::GoldenPath("decoder/tiny.pt") + "?max_variations=2&max_depth=2",

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "games/chess/mirror.h"
 
 namespace kibitz::decoder {
 namespace {
@@ -30,36 +31,18 @@ MoveTable MirroredMoves(int mirror) {
   return table;
 }
 
-chess::Board Mirrored(const chess::Board& board, int mirror) {
-  const bool swap = mirror == kRanks;
-  chess::BoardParts parts;
-  for (int i = 0; i < 64; ++i) {
-    chess::Piece piece = board.PieceAt(chess::Square(i));
-    if (swap && !piece.empty()) piece = {~piece.color(), piece.type()};
-    parts.squares[static_cast<size_t>(i ^ mirror)] = piece;
-    if ((board.castling_rooks() & chess::Square(i).bit()) != 0) {
-      parts.castling_rooks |= chess::Square(i ^ mirror).bit();
-    }
-  }
-  parts.side_to_move = swap ? ~board.side_to_move() : board.side_to_move();
-  if (const auto passed = board.passed_square()) {
-    parts.en_passant = chess::Square(passed->index() ^ mirror);
-  }
-  parts.halfmove_clock = board.halfmove_clock();
-  parts.fullmove_number = board.fullmove_number();
-  return chess::Board::Make(parts);
-}
-
-SearchRow Mirrored(const SearchRow& row, int mirror, const MoveTable& moves) {
+// `mirror` makes the mirrored board.
+template <typename Mirror>
+SearchRow Mirrored(const SearchRow& row, const Mirror& mirror, const MoveTable& moves) {
   const auto move = [&](TokenId token) { return moves.at(static_cast<size_t>(token)); };
   SearchRow result = row;
-  result.root = Mirrored(row.root, mirror);
+  result.root = mirror(row.root);
   result.best_move = move(row.best_move);
   for (SearchVariation& variation : result.variations) {
     variation.root_move = move(variation.root_move);
     for (uint32_t i = 0; i < variation.node_count; ++i) {
       LineNode& node = result.nodes[variation.first_node + i];
-      node.board = Mirrored(node.board, mirror);
+      node.board = mirror(node.board);
       if (i + 1 < variation.node_count) node.move = move(node.move);
     }
   }
@@ -70,15 +53,17 @@ SearchRow Mirrored(const SearchRow& row, int mirror, const MoveTable& moves) {
 
 SearchRow SwapColours(const SearchRow& row) {
   static const MoveTable moves = MirroredMoves(kRanks);
-  return Mirrored(row, kRanks, moves);
+  return Mirrored(
+      row, [](const chess::Board& b) { return chess::SwapColours(b); }, moves);
 }
 
-bool CanMirrorFiles(const SearchRow& row) { return row.root.castling_rooks() == 0; }
+bool CanMirrorFiles(const SearchRow& row) { return chess::CanMirrorFiles(row.root); }
 
 SearchRow MirrorFiles(const SearchRow& row) {
   CHECK(CanMirrorFiles(row));
   static const MoveTable moves = MirroredMoves(kFiles);
-  return Mirrored(row, kFiles, moves);
+  return Mirrored(
+      row, [](const chess::Board& b) { return chess::MirrorFiles(b); }, moves);
 }
 
 }  // namespace kibitz::decoder

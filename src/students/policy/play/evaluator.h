@@ -13,10 +13,18 @@
 
 namespace kibitz::policy {
 
+struct PolicyEvaluatorOptions {
+  double temperature = 1;  // Priors are the network's probabilities at this temperature.
+  // Where nobody may castle, also asks for the board with its files mirrored, and takes the mean of
+  // both answers.
+  bool mirror = false;
+};
+
 class PolicyEvaluator final : public oracles::Evaluator {
  public:
-  // `name` stands in reports. Priors are the network's probabilities at this temperature.
-  PolicyEvaluator(std::shared_ptr<Player> player, std::string name, double temperature = 1);
+  // `name` stands in reports.
+  PolicyEvaluator(std::shared_ptr<Player> player, std::string name,
+                  const PolicyEvaluatorOptions& options = {});
 
   void Evaluate(std::span<const oracles::Question> questions,
                 std::span<oracles::Evaluation> answers) override;
@@ -26,7 +34,7 @@ class PolicyEvaluator final : public oracles::Evaluator {
  private:
   std::shared_ptr<Player> player_;
   std::string name_;
-  double temperature_;
+  PolicyEvaluatorOptions options_;
 };
 
 }  // namespace kibitz::policy

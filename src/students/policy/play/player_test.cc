@@ -3,10 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/atomic_file.h"
+#include "games/chess/fen.h"
+#include "games/chess/mirror.h"
+#include "games/chess/movegen.h"
+#include "students/policy/play/evaluator.h"
 #include "tests/support/test_data.h"
 
 namespace kibitz::policy {
@@ -42,6 +50,42 @@ TEST(PolicyPlayerTest, UnknownKeysOfAConfigAreNoError) {
   const TempFolder folder;
   CopyModel(folder.path(), R"({"cls": "PolicyCNN", "dropout": 0.1, "optimizer": {"lr": 1}})");
   ExpectLikeTheModel(folder.path());
+}
+
+// Both views have one answer, and it is the mean of the two without.
+TEST(PolicyEvaluatorTest, AMirroredBoardIsAnsweredAlike) {
+  const auto player =
+      std::make_shared<Player>(nn::NetworkOptions{.path = ModelPath("policy-small"), .threads = 1});
+  PolicyEvaluator bare(player, "bare");
+  PolicyEvaluator both(player, "both", {.mirror = true});
+  const auto priors = [](PolicyEvaluator& evaluator, const chess::Board& board) {
+    const std::vector<oracles::Question> questions = {
+        oracles::Question(oracles::GamePath(board), chess::LegalMoves(board))};
+    std::vector<oracles::Evaluation> answers(1);
+    evaluator.Evaluate(questions, answers);
+    std::map<uint16_t, float> result;
+    for (size_t i = 0; i < answers[0].priors.size(); ++i) {
+      result[questions[0].moves()[i].bits()] = answers[0].priors[i];
+    }
+    return result;
+  };
+  const chess::Board start;
+  EXPECT_EQ(priors(both, start), priors(bare, start));  // Castling tells left from right.
+  const chess::Board board =
+      chess::ParseFen("r4rk1/1pp1qppp/p1np1n2/4p3/4P3/2NP1N2/PPP1QPPP/R4RK1 w - - 0 1").OrThrow("");
+  const chess::Board mirrored = chess::MirrorFiles(board);
+  const auto here = priors(bare, board);
+  const auto there = priors(bare, mirrored);
+  const auto mean = priors(both, board);
+  const auto mean_there = priors(both, mirrored);
+  bool differ = false;
+  for (const chess::Move move : chess::LegalMoves(board)) {
+    const float other = there.at(chess::MirrorFiles(move).bits());
+    differ |= std::abs(here.at(move.bits()) - other) > 1e-3F;
+    EXPECT_NEAR(mean.at(move.bits()), (here.at(move.bits()) + other) / 2, 1e-6);
+    EXPECT_NEAR(mean_there.at(chess::MirrorFiles(move).bits()), mean.at(move.bits()), 1e-6);
+  }
+  EXPECT_TRUE(differ);
 }
 
 TEST(PolicyPlayerTest, SaysWhatIsWrong) {
