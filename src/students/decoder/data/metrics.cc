@@ -27,12 +27,14 @@ constexpr Entry kEntries[] = {
     {"threat_loss", &Metrics::threat_loss, true},
     {"branch_wl_loss", &Metrics::branch_wl_loss, true},
     {"early_end_loss", &Metrics::early_end_loss, true},
+    {"legal_loss", &Metrics::legal_loss, true},
     {"final_move_acc", &Metrics::final_move_acc},
     {"thinking_move_acc", &Metrics::thinking_move_acc, true},
     {"instinct_acc", &Metrics::instinct_acc, true},
     {"piece_move_acc", &Metrics::piece_move_acc, true},
     {"threat_acc", &Metrics::threat_acc, true},
     {"early_end_acc", &Metrics::early_end_acc, true},
+    {"legal_acc", &Metrics::legal_acc, true},
     {"board_acc", &Metrics::board_acc},
     {"board_total_acc", &Metrics::board_total_acc},
     {"board_total_acc_real_blocks", &Metrics::board_total_acc_real_blocks},
@@ -203,6 +205,10 @@ Metrics CountMetrics(const Batch& batch, const Scores& scores) {
   for (size_t i = 0; i < scores.early_end_loss.size(); ++i) {
     metrics.early_end_loss.Add(scores.early_end_loss[i]);
     metrics.early_end_acc.Add(scores.early_end_hit.at(i));
+  }
+  for (size_t i = 0; i < scores.legal_loss.size(); ++i) {
+    metrics.legal_loss.Add(scores.legal_loss[i]);
+    metrics.legal_acc.Add(scores.legal_hit.at(i));
   }
   const auto thinking =
       std::ranges::count_if(batch.thinking, [](uint8_t flag) { return flag != 0; });

@@ -28,6 +28,7 @@ struct LossWeights {
   double piece_moves = 2;  // Moves from and to squares of the root.
   double threats = 1;      // The same of the opponent.
   double early_end = 5;    // The final move behind a variation that is not the last.
+  double legal = 0;        // Probability of illegal moves, where the legal ones are known.
 };
 
 struct Mean {
@@ -53,6 +54,7 @@ struct Metrics {
   Mean threat_loss;
   Mean branch_wl_loss;
   Mean early_end_loss;
+  Mean legal_loss;
 
   Mean final_move_acc;
   Mean thinking_move_acc;
@@ -60,6 +62,7 @@ struct Metrics {
   Mean piece_move_acc;
   Mean threat_acc;
   Mean early_end_acc;
+  Mean legal_acc;  // The most likely move is legal, where the legal ones are known.
   Mean board_acc;
   // Blocks without a wrong token; a token outside boards is a block of its own.
   Mean board_total_acc;
@@ -105,6 +108,8 @@ struct Scores {
   std::vector<float> branch_error;
   std::vector<float> early_end_loss;  // One for each that ends the thought.
   std::vector<uint8_t> early_end_hit;
+  std::vector<float> legal_loss;  // One for each target that is `legal`.
+  std::vector<uint8_t> legal_hit;
 };
 
 // All but total_loss.

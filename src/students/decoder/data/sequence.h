@@ -45,6 +45,7 @@ struct MoveTarget {
   // A soft target: a run of the sequence's shares. None: the move alone.
   uint32_t first_share = 0;
   uint32_t share_count = 0;
+  bool legal = false;  // The shares are of all legal moves that may stand there.
 
   bool operator==(const MoveTarget&) const = default;
 };
@@ -79,6 +80,7 @@ struct Branch {
   int32_t final_move = 0;
   uint32_t first_share = 0;
   uint32_t share_count = 0;
+  bool legal = false;
 
   bool ends_thought() const { return token == kEndThink; }
 

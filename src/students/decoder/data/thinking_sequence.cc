@@ -128,15 +128,27 @@ void AddVariation(const SearchRow& row, const Shown& shown, bool first, Sequence
   builder.AddMark(kEndVar);
 }
 
-// Spreads `share` over the legal moves that were not shown.
-void AddLegalShare(const SearchRow& row, double share, std::span<const TokenId> without,
-                   Sequence& sequence) {
+// Spreads `share` over the board's legal moves that were not shown, beside the shares from `first`
+// on.
+void AddLegalShare(const chess::Board& board, double share, std::span<const TokenId> without,
+                   size_t first, Sequence& sequence) {
   std::vector<TokenId> legal;
-  for (const chess::Move move : chess::LegalMoves(row.root)) {
+  for (const chess::Move move : chess::LegalMoves(board)) {
     if (std::ranges::find(without, TokenOf(move)) == without.end()) legal.push_back(TokenOf(move));
   }
   const auto each = static_cast<float>(share / static_cast<double>(legal.size()));
-  for (const TokenId move : legal) sequence.shares.push_back({.move = move, .share = each});
+  const size_t others = sequence.shares.size();
+  for (const TokenId move : legal) {
+    const auto begin = sequence.shares.begin();
+    const auto end = begin + static_cast<std::ptrdiff_t>(others);
+    const auto known = std::find_if(begin + static_cast<std::ptrdiff_t>(first), end,
+                                    [move](const MoveShare& other) { return other.move == move; });
+    if (known == end) {
+      sequence.shares.push_back({.move = move, .share = each});
+    } else {
+      known->share += each;
+    }
+  }
 }
 
 // Adds the fractions of the row's variations, without those already shown, as a soft target. All
@@ -157,18 +169,35 @@ void SoftenTarget(const SearchRow& row, double legal_share, std::span<const Toke
     sequence.shares[i].share =
         static_cast<float>(sequence.shares[i].share * (1 - legal_share) / sum);
   }
-  if (legal_share > 0 && sum > 0) AddLegalShare(row, legal_share, without, sequence);
+  target.legal = legal_share > 0 && sum > 0;
+  if (target.legal) AddLegalShare(row.root, legal_share, without, first, sequence);
   target.first_share = static_cast<uint32_t>(first);
   target.share_count = static_cast<uint32_t>(sequence.shares.size() - first);
 }
 
-// The soft targets of the moves that are chosen at the root.
-void SoftenRootTargets(const SearchRow& row, double legal_share, Sequence& sequence) {
+// A move behind the board of a line: all legal moves of that board have `legal_share` alike.
+void SoftenReply(double legal_share, MoveTarget& target, Sequence& sequence) {
+  const auto end = static_cast<size_t>(target.position) + 1;
+  const auto board = BoardOf(std::span(sequence.ids).subspan(end - kBoardTokens, kBoardTokens));
+  if (!board) return;
+  const size_t first = sequence.shares.size();
+  sequence.shares.push_back({.move = target.move, .share = static_cast<float>(1 - legal_share)});
+  AddLegalShare(*board, legal_share, {}, first, sequence);
+  target.first_share = static_cast<uint32_t>(first);
+  target.share_count = static_cast<uint32_t>(sequence.shares.size() - first);
+  target.legal = true;
+}
+
+// The soft targets of the moves that are chosen at the root and, with `legal_share`, of replies.
+void SoftenTargets(const SearchRow& row, double legal_share, Sequence& sequence) {
   std::vector<TokenId> shown;
   for (MoveTarget& target : sequence.moves) {
     const TokenId before = sequence.ids[static_cast<size_t>(target.position)];
     const bool new_line = before == kStartThink || before == kEndVar;
-    if (target.kind == MoveKind::kThinking && !new_line) continue;
+    if (target.kind == MoveKind::kThinking && !new_line) {
+      if (legal_share > 0) SoftenReply(legal_share, target, sequence);
+      continue;
+    }
     SoftenTarget(row, legal_share,
                  new_line ? std::span<const TokenId>(shown) : std::span<const TokenId>(), target,
                  sequence);
@@ -291,7 +320,7 @@ void AddRichTargets(const SearchRow& row, const ThinkingOptions& options, Rng& r
         sequence.moves.begin(),
         {.position = kBoardTokens - 1, .move = row.best_move, .kind = MoveKind::kInstinct});
   }
-  if (options.soft_targets) SoftenRootTargets(row, options.legal_share, sequence);
+  if (options.soft_targets) SoftenTargets(row, options.legal_share, sequence);
   if (options.piece_moves) AddPieceMoves(row, options, sequence);
   if (options.branch_values > 0) AddBranches(row, options.branch_values, rng, sequence);
   if (options.early_ends) AddEarlyEnds(row, options, sequence);
@@ -378,7 +407,8 @@ Fields FieldsOf(ThinkingOptions& options) {
   fields.Add("soft_targets", options.soft_targets,
              "the target of a root move is the distribution of visits; else one move");
   fields.Add("legal_share", options.legal_share,
-             "share of a soft target that all legal moves have alike", {.min = 0, .max = 1});
+             "share of a soft target that all legal moves have alike, also in replies",
+             {.min = 0, .max = 1});
   fields.Add("instinct_target", options.instinct_target,
              "the policy head also predicts at the root of a thought, before it begins");
   fields.Add("piece_moves", options.piece_moves,

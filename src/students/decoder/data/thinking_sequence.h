@@ -71,7 +71,7 @@ struct ThinkingOptions {
   bool candidates_by_prior = false;  // By the records' priors instead of their fractions.
   double candidate_temperature = 1;  // Of that draw: fractions to the power of 1 / this.
   bool soft_targets = false;         // Fractions of visits as targets of root moves.
-  double legal_share = 0;            // Of soft root targets: alike for all legal moves.
+  double legal_share = 0;            // Of soft targets: alike for all legal moves.
   bool instinct_target = false;      // The policy head also predicts at the root.
   bool piece_moves = false;          // The policy head also predicts each root piece's moves.
   bool square_moves = false;         // Moves to each square too, and the opponent's.

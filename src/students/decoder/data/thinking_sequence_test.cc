@@ -266,7 +266,38 @@ TEST(ThinkingSequenceTest, AllLegalMovesHaveTheLegalShare) {
       }
       EXPECT_NEAR(ShareOf(s, s.moves.at(0), TokenOf(move)), expected, 1e-5);
     }
+    EXPECT_TRUE(s.moves.at(0).legal);
+    EXPECT_EQ(s.moves.at(0).share_count, legal.size());  // Each move once.
   }
+}
+
+TEST(ThinkingSequenceTest, RepliesKnowTheirLegalMoves) {
+  ThinkingOptions options{.min_depth = 2};
+  options.soft_targets = true;
+  int replies = 0;
+  for (const SearchRow& row : MadeRows(20)) {
+    for (const double share : {0.0, 0.4}) {
+      options.legal_share = share;
+      Rng rng = RngOf(3);
+      const Sequence s = ThinkingSequence(row, options, rng);
+      for (const MoveTarget& target : s.moves) {
+        const auto at = static_cast<size_t>(target.position);
+        if (target.kind != MoveKind::kThinking || s.ids[at] == kStartThink || s.ids[at] == kEndVar)
+          continue;
+        EXPECT_EQ(target.legal, share > 0);
+        if (share == 0) continue;
+        ++replies;
+        const auto board = *BoardOf(std::span(s.ids).subspan(at + 1 - kBoardTokens, kBoardTokens));
+        const chess::MoveList legal = chess::LegalMoves(board);
+        const double each = 0.4 / static_cast<double>(legal.size());
+        for (const chess::Move move : legal) {
+          const double expected = each + (TokenOf(move) == target.move ? 0.6 : 0);
+          EXPECT_NEAR(ShareOf(s, target, TokenOf(move)), expected, 1e-5);
+        }
+      }
+    }
+  }
+  EXPECT_GT(replies, 20);
 }
 
 TEST(ThinkingSequenceTest, MirrorsAsOftenAsAsked) {

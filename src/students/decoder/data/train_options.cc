@@ -63,6 +63,9 @@ Fields LossFields(LossWeights& loss, Phase phase) {
                "weight of the win-minus-loss loss of branches (data.branch_values)", {.min = 0});
     fields.Add("early_end_weight", loss.early_end,
                "weight of the final move's loss behind variations (data.early_ends)", {.min = 0});
+    fields.Add("legal_weight", loss.legal,
+               "weight of the loss of illegal moves (needs data.soft_targets, data.legal_share)",
+               {.min = 0});
   }
   return fields;
 }
@@ -160,6 +163,12 @@ void CheckOptions(const TrainOptions& options) {
   if (thinking.legal_share > 0 && !thinking.soft_targets) {
     throw Error::Usage("data.legal_share is {}, but data.soft_targets is not set",
                        thinking.legal_share);
+  }
+  if (options.loss.legal > 0 && thinking.legal_share == 0) {
+    throw Error::Usage(
+        "loss.legal_weight is {}, but data.legal_share is 0: a target names its legal moves only "
+        "with a share for each; set data.legal_share to 0.1",
+        options.loss.legal);
   }
   const double ratio = options.data.stream.variation_ratio;
   if (ratio < 1) want(options.data.pretrain_parquet_dir, "data.pretrain_parquet_dir", "games");

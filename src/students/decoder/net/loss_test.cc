@@ -100,6 +100,7 @@ Batch RichBatch(int sequences, uint64_t seed) {
   ThinkingOptions options{.max_seq_len = 512, .max_depth = 2};
   options.draw_candidates = true;
   options.soft_targets = true;
+  options.legal_share = 0.2;
   options.instinct_target = true;
   options.piece_moves = true;
   options.square_moves = true;
@@ -137,7 +138,9 @@ TEST(LossTest, PackedIsPlainWithRichTargets) {
       const auto own = std::ranges::count(batch.own_values, 1);
       ASSERT_TRUE(own > 0 && own < 6) << own;
       SCOPED_TRACE(fmt::format("{} layers, mean values {}", layers, mean_values));
-      ExpectSame(StepOf(Version::kPacked, net, batch, {}), StepOf(Version::kPlain, net, batch, {}));
+      const LossOptions loss{.weights = {.legal = 3}};
+      ExpectSame(StepOf(Version::kPacked, net, batch, loss),
+                 StepOf(Version::kPlain, net, batch, loss));
     }
   }
 }
@@ -196,6 +199,30 @@ TEST(LossTest, SoftTargetIsTheMeanOfItsMoves) {
   batch.shares = {{.move = 5, .share = 0.25F}, {.move = 900, .share = 0.75F}};
   final_move.share_count = 2;
   EXPECT_NEAR(loss(batch), expected, 1e-5);
+}
+
+// One final move whose legal moves are 5 and 900: their probabilities add up.
+TEST(LossTest, IllegalMovesCostWhatTheLegalOnesLack) {
+  DecoderNet net(SmallConfig(2));
+  InitNet(net, 4);
+  Batch batch = ExampleBatch(1, 1, 3);
+  MoveTarget& final_move = batch.moves.back();
+  ASSERT_EQ(final_move.kind, MoveKind::kFinal);
+  double probability = 0;
+  for (const int move : {5, 900}) {
+    final_move.move = move;
+    probability += std::exp(-PackedLoss(net, batch, {}).metrics.final_move_loss.sum);
+  }
+  batch.shares = {{.move = 5, .share = 0.25F}, {.move = 900, .share = 0.75F}};
+  final_move.share_count = 2;
+  final_move.legal = true;
+  const LossAndMetrics without = PackedLoss(net, batch, {});
+  const LossAndMetrics with = PackedLoss(net, batch, {.weights = {.legal = 2}});
+  ASSERT_EQ(with.metrics.legal_loss.count, 1);
+  EXPECT_NEAR(with.metrics.legal_loss.sum, -std::log(probability), 1e-5);
+  EXPECT_EQ(without.metrics.legal_loss.sum, with.metrics.legal_loss.sum);
+  EXPECT_NEAR(with.loss.item<double>() - without.loss.item<double>(), -2 * std::log(probability),
+              1e-4);
 }
 
 TEST(LossTest, AnyNumberOfThreads) {

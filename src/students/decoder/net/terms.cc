@@ -89,6 +89,7 @@ class QuestionMaker {
     questions_.boards.push_back(board);
     moves_.push_back(move);
     soft_ |= target.share_count > 0;
+    if (target.legal) questions_.legal_rows.push_back(row);
     for (uint32_t i = 0; i < target.share_count; ++i) {
       const MoveShare& share = batch_.shares[target.first_share + i];
       AddShare(row, share.move, share.share);
@@ -142,8 +143,30 @@ class QuestionMaker {
   bool soft_ = false;
 };
 
+// The legal terms of all heads, one after another.
+HeadTerms LegalTerms(const Terms& terms) {
+  std::vector<torch::Tensor> losses;
+  std::vector<torch::Tensor> hits;
+  for (const HeadTerms* head :
+       {&terms.final_move, &terms.thinking_move, &terms.instinct, &terms.early_end}) {
+    if (!head->legal_loss.defined()) continue;
+    losses.push_back(head->legal_loss);
+    hits.push_back(head->legal_hit);
+  }
+  if (losses.empty()) return {};
+  return {.loss = {}, .hit = {}, .legal_loss = torch::cat(losses), .legal_hit = torch::cat(hits)};
+}
+
 // Of the losses that are no MoveKind.
-enum : size_t { kBoardLoss = kMoveKinds, kWlLoss, kDLoss, kBranchLoss, kEarlyEndLoss, kLosses };
+enum : size_t {
+  kBoardLoss = kMoveKinds,
+  kWlLoss,
+  kDLoss,
+  kBranchLoss,
+  kEarlyEndLoss,
+  kLegalLoss,
+  kLosses
+};
 
 }  // namespace
 
@@ -241,9 +264,18 @@ HeadTerms ScoreMoves(const torch::Tensor& logits, const MoveQuestions& questions
       torch::log_softmax(logits, -1)
           .flatten()
           .index_select(0, rows * logits.size(1) + questions.share_moves.to(device));
-  const auto loss = torch::zeros({logits.size(0)}, logits.options())
-                        .index_add(0, rows, -chosen * questions.shares.to(device));  // (N)
-  return {loss, logits.detach().argmax(-1) == moves};
+  const auto sum_rows = [&](const torch::Tensor& terms) {
+    return torch::zeros({logits.size(0)}, logits.options()).index_add(0, rows, terms);  // (N)
+  };
+  const auto best = logits.detach().argmax(-1);  // (N)
+  HeadTerms terms = {sum_rows(-chosen * questions.shares.to(device)), best == moves};
+  if (questions.legal_rows.empty()) return terms;
+  const auto legal = torch::tensor(questions.legal_rows, torch::kInt64).to(device);  // (L)
+  const auto is_best = best.index_select(0, rows) == questions.share_moves.to(device);
+  constexpr double kLeast = 1e-12;  // Of a probability.
+  terms.legal_loss = -torch::log(sum_rows(chosen.exp()).index_select(0, legal) + kLeast);
+  terms.legal_hit = sum_rows(is_best.to(logits.dtype())).index_select(0, legal) > 0;
+  return terms;
 }
 
 ShownValues TargetsAsShown(const Batch& batch) {
@@ -304,12 +336,16 @@ ValueTerms ScoreValue(const torch::Tensor& logits, const torch::Tensor& targets,
 
 std::vector<double> CountTargets(const Batch& batch) {
   std::vector<double> counts(kLosses);
-  for (const MoveTarget& move : batch.moves) ++counts[static_cast<size_t>(move.kind)];
+  for (const MoveTarget& move : batch.moves) {
+    ++counts[static_cast<size_t>(move.kind)];
+    counts[kLegalLoss] += move.legal ? 1 : 0;
+  }
   for (const int32_t target : batch.board_targets) counts[kBoardLoss] += target == kIgnore ? 0 : 1;
   for (const ValueTarget& value : batch.values) counts[kWlLoss] += value.valid ? 1 : 0;
   counts[kDLoss] = counts[kWlLoss];
   for (const Branch& branch : batch.branches) {
     ++counts[branch.ends_thought() ? kEarlyEndLoss : kBranchLoss];
+    counts[kLegalLoss] += branch.legal ? 1 : 0;
   }
   return counts;
 }
@@ -344,6 +380,11 @@ LossAndMetrics Combine(const Batch& batch, const Terms& terms, const LossOptions
     loss = loss + weights.early_end * mean(kEarlyEndLoss, terms.early_end.loss);
     scores.early_end_loss = Floats(terms.early_end.loss);
     scores.early_end_hit = Flags(terms.early_end.hit);
+  }
+  if (const HeadTerms legal = LegalTerms(terms); legal.legal_loss.defined()) {
+    if (weights.legal > 0) loss = loss + weights.legal * mean(kLegalLoss, legal.legal_loss);
+    scores.legal_loss = Floats(legal.legal_loss);
+    scores.legal_hit = Flags(legal.legal_hit);
   }
   scores.board_loss = Floats(terms.board.loss);
   scores.board_hit = Flags(terms.board.hit);

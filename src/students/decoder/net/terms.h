@@ -16,6 +16,10 @@ namespace kibitz::decoder {
 struct HeadTerms {
   torch::Tensor loss;  // (N)
   torch::Tensor hit;   // (N) bool
+  // Of the targets that are `legal`: -log of the probability of all legal moves together, and
+  // whether the argmax is one of them. Not there without any.
+  torch::Tensor legal_loss = {};
+  torch::Tensor legal_hit = {};
 };
 // Cross-entropy over a vocabulary. logits: (N, vocabulary); targets: (N).
 HeadTerms ScoreChoice(const torch::Tensor& logits, const torch::Tensor& targets);
@@ -42,6 +46,7 @@ struct MoveQuestions {
   torch::Tensor share_rows;
   torch::Tensor share_moves;
   torch::Tensor shares;
+  std::vector<int64_t> legal_rows;  // Targets whose shares are of all legal moves.
 };
 MoveQuestions MovesOf(const Batch& batch, MoveKind kind);
 // Adds the votes of the variations, in their order. logits: (N, M).
