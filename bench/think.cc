@@ -137,8 +137,8 @@ class PlainNet {
     const auto none = torch::zeros({1, length});
     const decoder::ValueInputs values = {none, none, none.to(torch::kBool), none.to(torch::kBool)};
     return SecondsOf([&] {
-      const auto hidden = net_->forward(ids, bias, values);  // (1, S, D)
-      const auto last = hidden.index({0, length - 1});       // (D)
+      const auto hidden = net_->forward(ids, bias, values, decoder::Pass::kCausal);  // (1, S, D)
+      const auto last = hidden.index({0, length - 1});                               // (D)
       prefix ? net_->policy_head(last) : net_->board_head(last);
     });
   }

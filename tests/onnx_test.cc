@@ -262,6 +262,10 @@ TEST_F(OnnxTest, DecodersAnswerAlikeByInstinct) {
   files.emplace_back("squares", io::ModelFile{.weights = decoder::RandomWeights(config, 3),
                                               .config = {{"model", FieldsOf(config).ToTree()}},
                                               .place = "random weights"});
+  config.square_sight = true;
+  files.emplace_back("sight", io::ModelFile{.weights = decoder::RandomWeights(config, 4),
+                                            .config = {{"model", FieldsOf(config).ToTree()}},
+                                            .place = "random weights"});
   for (const auto& [name, file] : files) {
     const decoder::WeightsFile weights = decoder::WeightsOf(file);
     decoder::Model model(weights.weights, weights.config, {});

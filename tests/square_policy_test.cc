@@ -29,7 +29,8 @@ const NetConfig kConfig = {.embed_dim = 48,
                            .line_votes = true,
                            .value_votes = true,
                            .board_places = true,
-                           .board_before = true};
+                           .board_before = true,
+                           .square_sight = true};
 
 // A thought as a training sample that asks for the moves it has.
 Sequence SampleOf(const Thought& thought) {

@@ -13,7 +13,8 @@ const std::vector<NetPart>& NetParts() {
       {&NetConfig::line_votes, {"line_vote."}},
       {&NetConfig::value_votes, {"value_vote."}},
       {&NetConfig::board_places, {"place_embedding."}},
-      {&NetConfig::board_before, {"before_embedding."}}};
+      {&NetConfig::board_before, {"before_embedding."}},
+      {&NetConfig::square_sight, {"sight_embedding."}}};
   return parts;
 }
 
@@ -48,6 +49,8 @@ Fields FieldsOf(NetConfig& config) {
       "add an embedding of its place in the board to each token of one, and mark the last move");
   fields.Add("board_before", config.board_before,
              "add embeddings of the board before the move to each token of a board");
+  fields.Add("square_sight", config.square_sight,
+             "add embeddings of the pieces that a square sees, on lines and by knight's jumps");
   return fields;
 }
 

@@ -53,6 +53,11 @@ struct NetConfig {
   // piece that moves (PlaceRows): copying needs no attention. before_embedding.weight: (82, D).
   bool board_before = false;
 
+  // The squares of a board that is read whole also have embeddings added of what they see from
+  // there (sight.h). A board that is being written has none: its squares are not all known.
+  // sight_embedding.weight: (768, D).
+  bool square_sight = false;
+
   // Fixed by the vocabulary; tests use other sizes.
   int vocab_size = kVocabularySize;
   int board_vocab_size = kBoardVocabularySize;

@@ -3,7 +3,9 @@
 #include <limits>
 #include <numbers>
 
+#include "learn/added_rows.h"
 #include "learn/buckets.h"
+#include "students/decoder/data/sight.h"
 #include "students/decoder/data/tokens.h"
 
 namespace kibitz::decoder {
@@ -40,6 +42,22 @@ torch::Tensor PlacesOf(const torch::Tensor& ids) {
     }
   }
   return places;
+}
+
+// Rows of the sight embedding and the tokens, among all B * S, that they are added to.
+learn::AddedRows SightsIn(const torch::Tensor& ids) {
+  const auto numbers = ids.to(torch::kCPU, torch::kInt64).contiguous();
+  const std::vector<TokenId> tokens(numbers.data_ptr<int64_t>(),
+                                    numbers.data_ptr<int64_t>() + numbers.numel());
+  learn::AddedRows sights;
+  const auto length = static_cast<size_t>(ids.size(1));
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] != kStartPos || i % length + kBoardTokens > length) continue;
+    for (const SightRow& sight : SightsOf(std::span(tokens).subspan(i, kBoardTokens))) {
+      sights.Add(static_cast<int64_t>(i) + 1 + sight.square, sight.row);
+    }
+  }
+  return sights;
 }
 
 // The views of all tokens: positions (B, S), and where a token is hidden from another, (B, S, S).
@@ -105,6 +123,10 @@ DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
     before_embedding =
         register_module("before_embedding", torch::nn::Embedding(int64_t{kBeforeRows}, width));
   }
+  if (config.square_sight) {
+    sight_embedding =
+        register_module("sight_embedding", torch::nn::Embedding(int64_t{kSightRows}, width));
+  }
   layers = register_module("layers", torch::nn::ModuleList());
   for (int i = 0; i < config.num_layers; ++i) {
     layers->push_back(learn::TransformerLayer(width, config.num_heads, config.d_ff));
@@ -131,7 +153,8 @@ DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
       register_module("fourier_encoder", FourierEncoder(config.num_fourier_freq, width));
 }
 
-torch::Tensor DecoderNetImpl::Embed(const torch::Tensor& ids, const ValueInputs& values) {
+torch::Tensor DecoderNetImpl::Embed(const torch::Tensor& ids, const ValueInputs& values,
+                                    Pass pass) {
   auto embedded = tok_embedding(ids);  // (B, S, D)
   if (config.board_places || config.board_before) {
     const auto places = PlacesOf(ids).to(ids.device());  // (4, B, S)
@@ -141,6 +164,15 @@ torch::Tensor DecoderNetImpl::Embed(const torch::Tensor& ids, const ValueInputs&
     };
     if (config.board_places) add(place_embedding, places.narrow(0, 0, 2));
     if (config.board_before) add(before_embedding, places.narrow(0, 2, 2));
+  }
+  if (config.square_sight && pass == Pass::kPrefix) {
+    const learn::AddedRows sights = SightsIn(ids);
+    const auto list = [&](const std::vector<int64_t>& rows) {
+      return torch::tensor(rows, torch::kInt64).to(ids.device());
+    };
+    embedded = embedded.flatten(0, 1)
+                   .index_add(0, list(sights.to), sight_embedding(list(sights.rows)))
+                   .view(embedded.sizes());
   }
   const auto& wl = values.wl_positions;
   const auto& d = values.d_positions;
@@ -153,8 +185,8 @@ torch::Tensor DecoderNetImpl::Embed(const torch::Tensor& ids, const ValueInputs&
 }
 
 torch::Tensor DecoderNetImpl::forward(const torch::Tensor& ids, const torch::Tensor& bias,
-                                      const ValueInputs& values) {
-  auto x = Embed(ids, values);  // (B, S, D)
+                                      const ValueInputs& values, Pass pass) {
+  auto x = Embed(ids, values, pass);  // (B, S, D)
   learn::RotaryTable angles = {rotary.cosine.to(x.device()), rotary.sine.to(x.device())};
   auto seen = bias;
   if (config.separate_lines) {

@@ -5,7 +5,7 @@
 //   DecoderNet net(config);
 //   InitNet(net, seed);                                           // Or:
 //   LoadWeights(*net, StateDict::From(io::ReadPt(path), path), path);
-//   auto hidden = net->forward(ids, CausalBias(S), values);       // (B, S, D)
+//   auto hidden = net->forward(ids, CausalBias(S), values, Pass::kCausal);  // (B, S, D)
 //   auto board = net->board_head(hidden);                         // (B, S, V)
 #pragma once
 
@@ -49,14 +49,17 @@ struct ValueInputs {
   torch::Tensor d_positions;   // bool
 };
 
+// The causal pass writes boards; in the prefix pass a board is read whole.
+enum class Pass { kCausal, kPrefix };
+
 struct DecoderNetImpl : torch::nn::Module {
   explicit DecoderNetImpl(const NetConfig& config);
 
   // What goes into the first layer. ids: (B, S).
-  torch::Tensor Embed(const torch::Tensor& ids, const ValueInputs& values);  // (B, S, D)
+  torch::Tensor Embed(const torch::Tensor& ids, const ValueInputs& values, Pass pass);  // (B, S, D)
   // All layers and the final norm. bias: (B or 1, 1, S, S).
   torch::Tensor forward(const torch::Tensor& ids, const torch::Tensor& bias,
-                        const ValueInputs& values);  // (B, S, D)
+                        const ValueInputs& values, Pass pass);  // (B, S, D)
 
   const NetConfig config;
   learn::RotaryTable rotary;        // Follows from the config: not saved.
@@ -65,6 +68,7 @@ struct DecoderNetImpl : torch::nn::Module {
   torch::nn::Embedding tok_embedding = nullptr;
   torch::nn::Embedding place_embedding = nullptr;   // (kPlaceRows, D), with board_places.
   torch::nn::Embedding before_embedding = nullptr;  // (kBeforeRows, D), with board_before.
+  torch::nn::Embedding sight_embedding = nullptr;   // (kSightRows, D), with square_sight.
   torch::nn::ModuleList layers = nullptr;           // Of TransformerLayer.
   learn::RmsNorm norm = nullptr;
   torch::nn::Linear board_head = nullptr;            // D -> V

@@ -1,18 +1,21 @@
 // The loss that computes only what is scored. Both passes use the same weights: their rows form one
-// matrix, followed by the branches' rows. In the first layer both passes share their rows; in the
-// last one only the rows that a head reads are computed. A sequence without board targets has no
-// causal pass. Letters: T tokens, D width, A tokens of the causal pass, N branches, C scored tokens
-// of the causal pass, G rows of the prefix pass that a head reads.
+// matrix, followed by the branches' rows. In the first layer both passes share their rows, unless
+// squares see (square_sight); in the last one only the rows that a head reads are computed. A
+// sequence without board targets has no causal pass. Letters: T tokens, D width, A tokens of the
+// causal pass, N branches, C scored tokens of the causal pass, G rows of the prefix pass that a
+// head reads.
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <vector>
 
 #include "base/check.h"
+#include "learn/added_rows.h"
 #include "learn/buckets.h"
 #include "learn/fused.h"
 #include "learn/packed_attention.h"
 #include "learn/recompute.h"
+#include "students/decoder/data/sight.h"
 #include "students/decoder/data/tokens.h"
 #include "students/decoder/net/terms.h"
 
@@ -350,38 +353,43 @@ Tensor WlLogits(DecoderNet& net, const Tensor& at, const Tensor& prefix, const Q
   return learn::Project(torch::mish(sum), {last->weight})[0] + last->bias;
 }
 
-// Rows of a table and the tokens that they are added to.
-struct AddedRows {
-  std::vector<int64_t> tokens;
-  std::vector<int64_t> rows;
-
-  void Add(int64_t token, int row) {
-    if (row < 0) return;
-    tokens.push_back(token);
-    rows.push_back(row);
-  }
-  Tensor To(const Tensor& embedded, torch::nn::Embedding& table) const {
-    return embedded.index_add(0, Indices(tokens), table(Indices(rows)));
-  }
-};
-
 // Adds what the tokens of boards have besides their own embeddings (PlaceRows). embedded: (T + N,
 // D).
 Tensor AddPlaces(DecoderNet& net, const Batch& batch, const Tensor& embedded) {
-  AddedRows places;
-  AddedRows before;
+  learn::AddedRows places;
+  learn::AddedRows before;
   for (int32_t s = 0; s < batch.sequences(); ++s) {
     BoardPlace place;
     for (int32_t i = batch.starts[static_cast<size_t>(s)];
          i < batch.starts[static_cast<size_t>(s) + 1]; ++i) {
       const PlaceRows found = place.Next(static_cast<TokenId>(batch.ids[static_cast<size_t>(i)]));
-      for (const int row : {found.place, found.mark}) places.Add(i, row);
-      for (const int row : {found.before, found.other}) before.Add(i, row);
+      for (const int row : {found.place, found.mark}) {
+        if (row >= 0) places.Add(i, row);
+      }
+      for (const int row : {found.before, found.other}) {
+        if (row >= 0) before.Add(i, row);
+      }
     }
   }
-  const Tensor placed =
-      net->config.board_places ? places.To(embedded, net->place_embedding) : embedded;
-  return net->config.board_before ? before.To(placed, net->before_embedding) : placed;
+  Tensor placed = embedded;
+  if (net->place_embedding) placed = learn::AddRows(placed, net->place_embedding->weight, places);
+  if (net->before_embedding) placed = learn::AddRows(placed, net->before_embedding->weight, before);
+  return placed;
+}
+
+// Adds what the squares of boards see. embedded: (T + N, D).
+Tensor WithSights(DecoderNet& net, const Batch& batch, const Tensor& embedded) {
+  const std::vector<TokenId> tokens(batch.ids.begin(), batch.ids.end());
+  learn::AddedRows sights;
+  for (const Block& block : batch.blocks) {
+    const auto count = static_cast<size_t>(block.end - block.begin);
+    if (count != kBoardTokens || tokens[static_cast<size_t>(block.begin)] != kStartPos) continue;
+    const auto board = std::span(tokens).subspan(static_cast<size_t>(block.begin), count);
+    for (const SightRow& sight : SightsOf(board)) {
+      sights.Add(block.begin + 1 + sight.square, sight.row);
+    }
+  }
+  return learn::AddRows(embedded, net->sight_embedding->weight, sights);
 }
 
 // Embeddings of all tokens, the values' ones replaced, and of the branches: (T + N, D).
@@ -458,17 +466,22 @@ Tensor RunLayers(DecoderNet& net, const Batch& batch, const Questions& questions
                  const ShownValues& shown, bool recompute) {
   const PlanMaker plans(batch, questions, net->config);
   const size_t count = net->layers->size();
-  const auto middle = count > 2 ? plans.Make(false, false) : nullptr;
+  const bool sight = net->config.square_sight;
+  const auto middle = count > (sight ? 1 : 2) ? plans.Make(false, false) : nullptr;
   auto x = Embed(net, batch, shown);  // (T + N, D)
+  if (sight) {
+    const auto causal = x.index_select(0, Indices(plans.causal_tokens()));  // (A, D)
+    x = torch::cat({causal, WithSights(net, batch, x)});                    // (A + T + N, D)
+  }
   for (size_t i = 0; i < count; ++i) {
     auto& layer = *net->layers[i]->as<learn::TransformerLayer>();
-    const bool first = i == 0;
+    const bool shared = i == 0 && !sight;
     const bool last = i + 1 == count;
     Layout layout;
-    if (last) layout.rows = Indices(plans.GatheredRows(first));
+    if (last) layout.rows = Indices(plans.GatheredRows(shared));
     const auto causal = static_cast<int32_t>(plans.causal_tokens().size());
-    if (first && causal < batch.tokens()) layout.causal = Indices(plans.causal_tokens());
-    const auto plan = first || last ? plans.Make(first, last) : middle;
+    if (shared && causal < batch.tokens()) layout.causal = Indices(plans.causal_tokens());
+    const auto plan = shared || last ? plans.Make(shared, last) : middle;
     const learn::TensorFunction body = [&layer, layout, plan,
                                         rotary = net->rotary](const Tensor& in) {
       return Transform(layer, Attend(layer, in, layout, plan, rotary));

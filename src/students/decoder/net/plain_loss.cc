@@ -179,7 +179,7 @@ ShownValues Shown(DecoderNet& net, const Batch& batch, const Inputs& in, int pas
   const auto at_move = torch::roll(in.wl_positions, -1, 1);  // (B, S)
   for (int pass = 0; pass < passes; ++pass) {
     const auto prefix = net->forward(in.ids, PrefixBias(in.block_id),
-                                     InputsOf(net, batch, in, shown));  // (B, S, D)
+                                     InputsOf(net, batch, in, shown), Pass::kPrefix);  // (B, S, D)
     const auto wl =
         WlLogits(net, prefix.index({at_move}), prefix, batch, ValueSquaresOf(batch, false));
     ShowOwn(batch, WrittenValue(net->config, wl, net->wl_bucket_centers),
@@ -209,7 +209,7 @@ torch::Tensor RunBranches(DecoderNet& net, const Batch& batch, const Inputs& in,
                          cut(values.d_positions)};
     shown.wl_positions[0][at] = false;
     shown.d_positions[0][at] = false;
-    hidden.push_back(net->forward(ids, PrefixBias(blocks), shown).select(1, at));
+    hidden.push_back(net->forward(ids, PrefixBias(blocks), shown, Pass::kPrefix).select(1, at));
   }
   return torch::cat(hidden);  // (N, D)
 }
@@ -247,9 +247,10 @@ LossAndMetrics PlainLoss(DecoderNet& net, const Batch& batch, const LossOptions&
   const Inputs in = ToTensors(batch, padded_length, device);
   const ShownValues shown = Shown(net, batch, in, options.own_value_passes);
   const ValueInputs values = InputsOf(net, batch, in, shown);
-  const auto causal_bias = CausalBias(padded_length).to(device);              // (1, 1, S, S)
-  const auto causal = net->forward(in.ids, causal_bias, values);              // (B, S, D)
-  const auto prefix = net->forward(in.ids, PrefixBias(in.block_id), values);  // (B, S, D)
+  const auto causal_bias = CausalBias(padded_length).to(device);                 // (1, 1, S, S)
+  const auto causal = net->forward(in.ids, causal_bias, values, Pass::kCausal);  // (B, S, D)
+  const auto prefix =
+      net->forward(in.ids, PrefixBias(in.block_id), values, Pass::kPrefix);  // (B, S, D)
   const PrefixPass pass = {batch, shown, prefix};
 
   Terms terms;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "nn/kernels/lanes.h"
+#include "students/decoder/data/sight.h"
 
 namespace kibitz::decoder {
 
@@ -50,6 +51,7 @@ struct Model::Network {
   std::vector<float> embeddings;  // (vocabulary + 2 * buckets, D)
   std::vector<float> places;      // (kPlaceRows, D) with board_places.
   std::vector<float> before;      // (kBeforeRows, D) with board_before.
+  std::vector<float> sight;       // (kSightRows, D) with square_sight.
   std::vector<float> wl_centers;
   std::vector<float> d_centers;
   Linear board_head;
@@ -143,6 +145,9 @@ void Model::Network::LoadEmbeddings(const io::StateDict& weights) {
   if (config.board_before) {
     before = weights.Floats("before_embedding.weight", {kBeforeRows, width});
   }
+  if (config.square_sight) {
+    sight = weights.Floats("sight_embedding.weight", {kSightRows, width});
+  }
   wl_centers = weights.Floats("wl_bucket_centers", {buckets});
   d_centers = weights.Floats("d_bucket_centers", {buckets});
   const auto frequencies = weights.Floats("fourier_encoder.frequencies", {1, count});
@@ -180,8 +185,9 @@ float Model::DOf(int bucket) const { return network_->d_centers[static_cast<size
 size_t Model::memory_bytes() const {
   size_t bytes = network_->layers.memory_bytes();
   bytes += (network_->embeddings.size() + network_->places.size() + network_->before.size() +
-            network_->policy_weight.size() + network_->thinking_policy_weight.size() +
-            network_->wl_from.size() + network_->wl_to.size()) *
+            network_->sight.size() + network_->policy_weight.size() +
+            network_->thinking_policy_weight.size() + network_->wl_from.size() +
+            network_->wl_to.size()) *
            sizeof(float);
   for (const Linear* head :
        {&network_->board_head, &network_->policy_head, &network_->thinking_policy_head,
@@ -240,6 +246,12 @@ const float* Model::Read(std::span<const Reading> readings, const std::stop_toke
       add(network_->before, input.places().before);
       add(network_->before, input.places().other);
       x += width;
+    }
+    if (!network_->sight.empty() && reading.is_board()) {
+      BoardTokens board;
+      std::ranges::transform(reading.inputs, board.begin(),
+                             [](const Input& input) { return static_cast<TokenId>(input.row()); });
+      AddSights(board, network_->sight, width, x - kBoardTokens * width);
     }
   }
   return network_->layers.Run(team_, pass, memory_, stop) ? memory_.hidden.data() : nullptr;
@@ -467,6 +479,7 @@ io::StateDict RandomWeights(const NetConfig& config, uint64_t seed) {
   drawing.AddNormal("tok_embedding.weight", {config.vocab_size, width});
   if (config.board_places) drawing.AddNormal("place_embedding.weight", {kPlaceRows, width});
   if (config.board_before) drawing.AddNormal("before_embedding.weight", {kBeforeRows, width});
+  if (config.square_sight) drawing.AddNormal("sight_embedding.weight", {kSightRows, width});
   for (int i = 0; i < config.num_layers; ++i) {
     const std::string layer = fmt::format("layers.{}.", i);
     for (const char* name : {"q_proj", "k_proj", "v_proj", "output_proj"}) {

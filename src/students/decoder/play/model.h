@@ -74,6 +74,9 @@ struct Reading {
   bool block = false;                   // Attention between them is bidirectional.
   std::vector<int> wanted = {};         // Whose hidden states are returned, ascending from 0.
   std::vector<nn::RowView> views = {};  // ViewsFrom of the stream.
+
+  // A board that is read whole.
+  bool is_board() const { return block && inputs.size() == kBoardTokens; }
 };
 
 class Model;

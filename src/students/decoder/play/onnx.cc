@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "students/decoder/data/net_config.h"
+#include "students/decoder/data/sight.h"
 #include "students/decoder/data/vocabulary.h"
 #include "students/decoder/data/weights_file.h"
 
@@ -37,6 +40,7 @@ class BoardExport {
       const std::string places = graph_.Add("place_embedding.weight", rows, {kBoardTokens, d});
       x = graph_.Node("Add", {x, places});
     }
+    if (config_.square_sight) x = graph_.Node("Add", {x, Sights()});
     for (int i = 0; i < config_.num_layers; ++i) {
       const std::string layer = fmt::format("layers.{}.", i);
       x = graph_.Node("Add", {x, Attention(Norm(x, layer + "sa_norm"), layer + "attn.")});
@@ -56,6 +60,64 @@ class BoardExport {
     return graph_.RmsNorm(x,
                           graph_.Add(name + ".scale", weights_.Floats(name + ".scale", {d}), {d}),
                           kNormEpsilon, {-1});
+  }
+
+  // What the squares see: (batch, 68, d). A token's code is the number of its piece from 1 on, 0
+  // for empty; the edge of the board has one too, so that lines end there.
+  std::string Sights() {
+    constexpr int64_t kCodes = kSightPieces + 2;
+    constexpr int64_t kEdge = kSightPieces + 1;
+    constexpr int64_t kLineSlots = int64_t{kSightLines} * kSightDistances;
+    const int64_t d = config_.embed_dim;
+    const std::vector<float> rows = weights_.Floats("sight_embedding.weight", {kSightRows, d});
+    std::vector<float> table(static_cast<size_t>(kSightSlots * kCodes * d));  // 0 but for pieces.
+    for (int64_t row = 0; row < kSightRows; ++row) {
+      const int64_t to = row / kSightPieces * kCodes + row % kSightPieces + 1;
+      std::copy_n(rows.begin() + row * d, d, table.begin() + to * d);
+    }
+    const std::string sight =
+        graph_.Add("sight_embedding.weight", table, {kSightSlots * kCodes, d});
+    std::vector<int64_t> codes(static_cast<size_t>(config_.vocab_size));
+    for (TokenId token = kWhiteKing; token <= kBlackPawn; ++token)
+      codes[token] = SightPiece(token) + 1;
+    codes[kStartPos] = kEdge;
+    const std::string code_of = graph_.AddInts("sight.codes", codes);
+    // The codes at some slots of all squares, and where the slots' parts of the table begin.
+    const auto slots = [&](int64_t begin, int64_t end, const std::vector<int64_t>& shape) {
+      std::vector<int64_t> tokens;
+      for (int square = 0; square < 64; ++square) {
+        for (int64_t slot = begin; slot < end; ++slot) {
+          tokens.push_back(SightSquare(square, static_cast<int>(slot)) + 1);  // start_pos: edge.
+        }
+      }
+      const std::string at = graph_.AddInts(fmt::format("sight.tokens.{}", begin), tokens);
+      const std::string seen = graph_.Node("Gather", {"tokens", at}, {{"axis", int64_t{1}}});
+      return graph_.Reshape(graph_.Node("Gather", {code_of, seen}), shape);
+    };
+    const auto looked_up = [&](const std::string& seen, int64_t begin, int64_t end) {
+      std::vector<int64_t> begins;
+      for (int64_t slot = begin; slot < end; ++slot) begins.push_back(slot * kCodes);
+      const std::string name = graph_.AddInts(fmt::format("sight.begins.{}", begin), begins);
+      const std::string numbers =
+          graph_.Node("Add", {graph_.Reshape(seen, {-1, 64, end - begin}), name});
+      return graph_.Node("ReduceSum",
+                         {graph_.Node("Gather", {sight, numbers}),
+                          graph_.AddInts(fmt::format("sight.axis.{}", begin), {2})},
+                         {{"keepdims", int64_t{0}}});  // (batch, 64, d)
+    };
+    const std::string one = graph_.AddInts("sight.one", {1});
+    const std::string lines = slots(0, kLineSlots, {-1, 64, kSightLines, kSightDistances});
+    const std::string before =
+        graph_.Node("CumSum", {graph_.Node("Min", {lines, one}), graph_.AddInts("sight.last", {3})},
+                    {{"exclusive", int64_t{1}}});
+    const std::string open = graph_.Node("Sub", {one, graph_.Node("Min", {before, one})});
+    const std::string on_lines = looked_up(graph_.Node("Mul", {lines, open}), 0, kLineSlots);
+    const std::string by_jumps =
+        looked_up(slots(kLineSlots, kSightSlots, {-1, 64, kSightJumps}), kLineSlots, kSightSlots);
+    std::vector<float> places(static_cast<size_t>(kBoardTokens * 64));  // From squares to tokens.
+    for (size_t square = 0; square < 64; ++square) places[(square + 1) * 64 + square] = 1;
+    return graph_.Node("MatMul", {graph_.Add("sight.places", places, {kBoardTokens, 64}),
+                                  graph_.Node("Add", {on_lines, by_jumps})});
   }
 
   // x cos + (x R) sin, where R sends the pair (a, b) to (-b, a).
