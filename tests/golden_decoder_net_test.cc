@@ -105,9 +105,10 @@ TEST(GoldenDecoderNetTest, HiddenStates) {
       return Golden(prefix + what + ".npy");
     };
     const auto [ids, values] = ReadCase(name);
-    const auto causal = net->forward(ids, CausalBias(ids.size(1)), values);  // (1, S, D)
-    const auto prefix =
-        net->forward(ids, PrefixBias(golden("block_id").reshape({1, -1})), values);  // (1, S, D)
+    const auto causal =
+        net->forward(ids, CausalBias(ids.size(1)), values, Pass::kCausal);  // (1, S, D)
+    const auto prefix = net->forward(ids, PrefixBias(golden("block_id").reshape({1, -1})), values,
+                                     Pass::kPrefix);  // (1, S, D)
     EXPECT_LT(Difference(causal, golden("h_causal").reshape(causal.sizes())), 1e-4);
     EXPECT_LT(Difference(prefix, golden("h_prefix").reshape(prefix.sizes())), 1e-4);
     const auto expect_logits = [&](const std::string& what, const torch::Tensor& logits) {
@@ -135,7 +136,7 @@ TEST(GoldenDecoderNetTest, LayerByLayer) {
     };
     if (!there("embedding") || !there("causal_after_layer0")) continue;
     const auto [ids, values] = ReadCase(name);
-    auto x = net->Embed(ids, values);
+    auto x = net->Embed(ids, values, Pass::kCausal);
     EXPECT_LT(Difference(x, Golden(prefix + "embedding.npy").reshape(x.sizes())), 1e-6) << name;
     for (size_t i = 0; i < net->layers->size(); ++i) {
       x = net->layers[i]->as<learn::TransformerLayer>()->forward(x, CausalBias(ids.size(1)),
