@@ -323,6 +323,10 @@ class Run {
     report_.resumed = true;
     best_ = checkpoint.best;
     validation_owed_ = checkpoint.validation_owed;
+    // A run that ended with a validation on schedule needs no closing one.
+    if (ValidationIsDue() && !validation_owed_ && folder_.HasBest()) {
+      validated_step_ = checkpoint.step;
+    }
     seconds_before_ = checkpoint.seconds;
     LogInfo("resuming from {} (step {}, epoch {}, {} of training so far)", *last, checkpoint.step,
             checkpoint.epoch, HumanSeconds(checkpoint.seconds));

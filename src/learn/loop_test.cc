@@ -151,6 +151,20 @@ TEST_F(LoopTest, WhatWasLoggedAfterTheLastCheckpointIsDoneAgain) {
             ReadWhole(folder_.File("parts/metrics.jsonl")));
 }
 
+// 20 steps end with a validation on schedule, 23 with a closing one.
+TEST_F(LoopTest, AFinishedRunThatIsStartedAgainStaysAsItIs) {
+  for (const int64_t steps : {20, 23}) {
+    const std::string name = fmt::format("a{}", steps);
+    LineTrainee first(300);
+    Train(first, Options(name, steps));
+    const std::string metrics = ReadWhole(folder_.File(name + "/metrics.jsonl"));
+    LineTrainee second(300);
+    EXPECT_EQ(Train(second, Options(name, steps)).steps_here, 0);
+    EXPECT_EQ(ReadWhole(folder_.File(name + "/metrics.jsonl")), metrics);
+    EXPECT_TRUE(torch::equal(first.net_->weight, second.net_->weight));
+  }
+}
+
 TEST_F(LoopTest, FreshStartsAnew) {
   LineTrainee first(300);
   Train(first, Options("a"));
