@@ -38,7 +38,8 @@ struct SightRow {
 // Of a board's 68 tokens, whatever they are: a token that is no piece is empty.
 std::vector<SightRow> SightsOf(std::span<const TokenId> board);
 
-// Adds numbered rows of `width` numbers of the embedding to the rows of a board's 68 tokens.
+// Adds the embedding's row of each sight to the row of its square, among the rows of the board's 68
+// tokens. Rows have `width` numbers.
 void AddSights(std::span<const TokenId> board, std::span<const float> embedding, int64_t width,
                float* rows);
 
