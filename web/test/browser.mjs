@@ -128,7 +128,8 @@ const scenes = {
     await page.waitForSelector("#player-movetime");
     await page.fill("#player-movetime", "50");
     await page.locator("#player-movetime").press("Tab");
-    assert.match(decodeURIComponent(page.url()), /movetime=50/);
+    // The address follows once the position is there.
+    await page.waitForFunction(() => /movetime=50/.test(decodeURIComponent(location.href)), null, { timeout: patience });
     await page.getByRole("button", { name: "Think", exact: true }).click();
     await page.waitForSelector(".verdict.after strong");
     return null;
