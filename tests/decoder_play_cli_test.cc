@@ -12,8 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "base/write_lock.h"
 #include "games/chess/fen.h"
+#include "games/chess/move_text.h"
+#include "games/chess/movegen.h"
 #include "io/weights/torch_file.h"
 #include "tests/support/golden_kit.h"
 #include "tests/support/test_data.h"
@@ -119,6 +122,73 @@ TEST(DecoderPlayCliTest, PriorsAreTheNetworksOwn) {
   const Ran second = Decoder("priors", {searches, "--out", own});
   EXPECT_EQ(second.code, 1);
   EXPECT_THAT(second.err, HasSubstr(own));
+}
+
+// Searches of random positions with a value for every legal move.
+std::string JudgedPositions(int count) {
+  std::string lines;
+  Rng rng({.seed = 9});
+  chess::Board board;
+  for (int made = 0; made < count; ++made) {
+    const chess::MoveList moves = chess::LegalMoves(board);
+    if (moves.empty() || made % 40 == 39) {
+      board = chess::Board();
+      continue;
+    }
+    json variations = json::array();
+    for (const chess::Move move : moves) {
+      const double win = rng.Uniform();
+      variations.push_back({{"root_move", chess::ToText(board, move)},
+                            {"visit_count", 10},
+                            {"visit_fraction", 1.0 / static_cast<double>(moves.size())},
+                            {"prior", 0.0},
+                            {"nodes",
+                             {{{"fen", chess::ToFen(board.After(move))},
+                               {"move", nullptr},
+                               {"wdl", {1 - win, 0.0, win}},
+                               {"visit_count", 10}}}}});
+    }
+    lines += json({{"fen", chess::ToFen(board)},
+                   {"variations", variations.dump()},
+                   {"mcts_action", chess::ToText(board, moves[0])},
+                   {"win", 0.5},
+                   {"draw", 0.0},
+                   {"loss", 0.5}})
+                 .dump() +
+             "\n";
+    board = board.After(moves[rng.Below(moves.size())]);
+  }
+  return lines;
+}
+
+// Only the votes change: the instinct is the same, and the final move begins with it.
+TEST(DecoderPlayCliTest, VotesAreFittedToOwnThoughts) {
+  const testing::TempFolder folder;
+  const std::string lines = folder.File("judged.jsonl");
+  const std::string searches = folder.File("judged.parquet");
+  std::ofstream(lines) << JudgedPositions(90);
+  ASSERT_EQ(testing::RunCommand(
+                {testing::ProgramPath("kibitz"), "file", "convert", lines, "--out", searches})
+                .code,
+            0);
+  const std::string out = folder.File("voting");
+  const Ran made = Decoder("votes", {searches, "--out", out});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("held out, the move by instinct gives away"));
+  const json config = json::parse(testing::ReadWhole(out + "/config.json"));
+  EXPECT_EQ(config["compared_votes"], true);
+  const auto answer = [](const std::string& command, const std::vector<std::string>& model) {
+    std::vector<std::string> words = {testing::ProgramPath("kibitz"), "decoder", command, "--json"};
+    words.insert(words.end(), model.begin(), model.end());
+    return json::parse(testing::RunCommand(words).out);
+  };
+  EXPECT_EQ(answer("predict", {"--model", out})["moves"],
+            json::parse(Decoder("predict", {"--json"}).out)["moves"]);
+  EXPECT_EQ(answer("think", {"--model", out})["end"], "finished");
+  const Ran few = Decoder("votes", {testing::SourcePath("examples/decoder/searches.parquet"),
+                                    "--out", folder.File("few")});
+  EXPECT_EQ(few.code, 1);
+  EXPECT_THAT(few.err, HasSubstr("expected at least 64"));
 }
 
 TEST(DecoderPlayCliTest, PredictForPeople) {

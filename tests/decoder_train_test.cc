@@ -292,6 +292,12 @@ TEST_F(DecoderTrainTest, TheModelIsThatOfTheCheckpoint) {
   EXPECT_NEAR(step(added), step(finetune("as-it-was", last, {"--learning-rate", "0"})), 1e-5);
   EXPECT_THAT(finetune("z", last, {"--value-votes"}).err,
               HasSubstr("value_votes is true without line_votes"));
+  EXPECT_THAT(finetune("z", last, {"--line-votes", "--compared-votes"}).err,
+              HasSubstr("compared_votes is true without value_votes"));
+  const Ran compared =
+      finetune("compared", last, {"--line-votes", "--value-votes", "--compared-votes"});
+  ASSERT_EQ(compared.code, 0) << compared.err;
+  EXPECT_EQ(TensorsOf(json::parse(compared.out)["checkpoint"]).count("compare_vote.weight"), 1U);
 }
 
 TEST_F(DecoderTrainTest, MistakesAreExplained) {

@@ -56,12 +56,17 @@ Sequence SampleOf(const Thought& thought) {
   return sample;
 }
 
-TEST(SquarePolicyTest, PlayIsTraining) {
+class PlayIsTraining : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(SquarePolicyTest, PlayIsTraining, ::testing::Bool());
+
+TEST_P(PlayIsTraining, WithAndWithoutComparedVotes) {
   const torch::NoGradGuard no_grad;
-  const io::StateDict weights = RandomWeights(kConfig, 5);
-  DecoderNet net(kConfig);
+  NetConfig config = kConfig;
+  config.compared_votes = GetParam();
+  const io::StateDict weights = RandomWeights(config, 5);
+  DecoderNet net(config);
   learn::LoadWeights(*net, weights, "random weights");
-  Player player(std::make_unique<Model>(weights, kConfig, nn::NetworkOptions{}));
+  Player player(std::make_unique<Model>(weights, config, nn::NetworkOptions{}));
   const chess::Board root =
       *chess::ParseFen("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1");
   // Boards as the rules give them: random weights would write none.
@@ -106,6 +111,7 @@ TEST(SquarePolicyTest, PlayIsTraining) {
   const Metrics own =
       PackedLoss(net, Pack({&sample, 1}), {.own_value_passes = 2 * moves + 2}).metrics;
   EXPECT_NEAR(own.thinking_move_loss.sum, thinking, 1e-4 * thinking);
+  EXPECT_NEAR(own.final_move_loss.sum, -std::log(thought.final_move->probability), 1e-3);
 
   // The instinct, alone and among others.
   Sequence alone{.ids = {board.begin(), board.end()},

@@ -20,6 +20,7 @@ std::vector<Command> AllCommands() {
                                    DecoderMigrate(),
                                    DecoderWiden(),
                                    DecoderPriors(),
+                                   DecoderVotes(),
                                    DecoderExport(),
                                    DecoderPredict(),
                                    DecoderThink(),

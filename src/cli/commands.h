@@ -20,6 +20,7 @@ Command DecoderDump();
 Command DecoderMigrate();
 Command DecoderWiden();
 Command DecoderPriors();
+Command DecoderVotes();
 Command DecoderExport();
 Command DecoderPredict();
 Command DecoderThink();

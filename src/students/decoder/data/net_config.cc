@@ -12,6 +12,7 @@ const std::vector<NetPart>& NetParts() {
       {&NetConfig::separate_lines, {}},
       {&NetConfig::line_votes, {"line_vote."}},
       {&NetConfig::value_votes, {"value_vote."}},
+      {&NetConfig::compared_votes, {"compare_vote."}},
       {&NetConfig::board_places, {"place_embedding."}},
       {&NetConfig::board_before, {"before_embedding."}},
       {&NetConfig::square_sight, {"sight_embedding."}}};
@@ -44,6 +45,9 @@ Fields FieldsOf(NetConfig& config) {
              "the end of a variation adds to the final logit of its first move");
   fields.Add("value_votes", config.value_votes,
              "the values of a variation's first and last move add to that logit; needs line_votes");
+  fields.Add("compared_votes", config.compared_votes,
+             "the final move begins with the instinct, and votes compare the variations; needs "
+             "value_votes");
   fields.Add(
       "board_places", config.board_places,
       "add an embedding of its place in the board to each token of one, and mark the last move");
@@ -62,6 +66,9 @@ void CheckConfig(const NetConfig& config) {
   }
   if (config.value_votes && !config.line_votes) {
     throw Error("value_votes is true without line_votes: expected both, or line_votes alone");
+  }
+  if (config.compared_votes && !config.value_votes) {
+    throw Error("compared_votes is true without value_votes: expected both, or value_votes alone");
   }
   if (config.embed_dim % (2 * config.num_heads) != 0) {
     throw Error(

@@ -9,9 +9,6 @@
 
 namespace kibitz::decoder {
 
-// Votes are some units of a logit large, and wl at most 1: weights of this scale learn in time.
-inline constexpr float kValueVoteScale = 16;
-
 struct NetConfig {
   int embed_dim = 1024;  // A multiple of 2 * num_heads.
   int num_heads = 16;
@@ -44,6 +41,11 @@ struct NetConfig {
   // line_votes.
   bool value_votes = false;
 
+  // The move after a thought begins with the root's policy, the instinct, and not with what
+  // end_think reads; and a variation's vote also weighs how it compares with the others
+  // (LineComparison): times compare_vote.weight, (1, 3). Needs value_votes.
+  bool compared_votes = false;
+
   // A board's tokens have an embedding of their place in it added, so that a square knows where it
   // is; those before the two squares of the last move also one of the other square (PlaceRows).
   // place_embedding.weight: (196, D).
@@ -67,7 +69,8 @@ struct NetConfig {
 };
 
 // Parts that trained weights can be given later. Their tensors then start at 0, and the network
-// first computes what it did before; but for separate_lines and mean_values, which have no tensors.
+// first computes what it did before; but for separate_lines and mean_values, which have no tensors,
+// and compared_votes, which takes the final move from another token.
 struct NetPart {
   bool NetConfig::*flag;
   std::vector<std::string_view> tensors;  // How their names begin.

@@ -144,6 +144,26 @@ std::unique_ptr<Source> OpenSearches(const std::vector<std::string>& paths,
   return std::make_unique<SearchSource>(paths, options);
 }
 
+void ForEachSearch(const std::vector<std::string>& paths, SkipCounter& skipped,
+                   const std::function<bool(SearchRow)>& use) {
+  const io::ParquetReader reader(paths);
+  bool more = true;
+  for (size_t file = 0; file < reader.files().size() && more; ++file) {
+    const Table table(reader, file, SearchColumns(), skipped);
+    for (size_t group = 0; group < reader.Info(file).row_groups.size() && more; ++group) {
+      ForEachSearch(reader, table, {file, group}, skipped,
+                    [&](int64_t /*row*/, std::optional<SearchRow> row) {
+                      if (row) more = use(*std::move(row));
+                      return more;
+                    });
+    }
+  }
+}
+
+uint64_t CountSearches(const std::vector<std::string>& paths) {
+  return io::ParquetReader(paths).CountRows();
+}
+
 SearchRow ReadSearch(const std::string& path, uint64_t row) {
   const io::ParquetReader reader({path});
   SkipCounter skipped;

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -75,6 +76,13 @@ std::unique_ptr<Source> OpenGames(const std::vector<std::string>& paths,
 // Searches: columns fen, variations (JSON), mcts_action, win, draw, loss.
 std::unique_ptr<Source> OpenSearches(const std::vector<std::string>& paths,
                                      const ThinkingOptions& options);
+
+// The rows of files or folders of searches, one after another, until `use` returns false. Rows that
+// cannot be used are counted.
+void ForEachSearch(const std::vector<std::string>& paths, SkipCounter& skipped,
+                   const std::function<bool(SearchRow)>& use);
+// How many rows there are, usable or not.
+uint64_t CountSearches(const std::vector<std::string>& paths);
 
 // One row of a file of searches, by its number in the file. Throws Error when there is no such row
 // or it cannot be used.

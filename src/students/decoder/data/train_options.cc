@@ -189,7 +189,8 @@ uint64_t CountParameters(const NetConfig& c) {
                           (c.board_before ? n(kBeforeRows) * d : 0) +
                           (c.square_sight ? n(kSightRows) * d : 0);
   const uint64_t squares = c.square_values ? 2 * d * n(c.value_hidden_size) : 0;
-  const uint64_t votes = (c.line_votes ? d + 1 : 0) + (c.value_votes ? 2 : 0);
+  const uint64_t votes =
+      (c.line_votes ? d + 1 : 0) + (c.value_votes ? 2 : 0) + (c.compared_votes ? 3 : 0);
   return places + squares + votes + n(c.vocab_size) * d + n(c.num_layers) * layer + d + heads +
          values + fourier;
 }

@@ -139,10 +139,12 @@ DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
   if (config.line_votes) {
     line_vote = register_module("line_vote", torch::nn::Linear(width, 1));
   }
-  if (config.value_votes) {
-    value_vote = register_module("value_vote",
-                                 torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false)));
-  }
+  const auto vote_of = [&](const char* name, int inputs) {
+    return register_module(name,
+                           torch::nn::Linear(torch::nn::LinearOptions(inputs, 1).bias(false)));
+  };
+  if (config.value_votes) value_vote = vote_of("value_vote", 2);
+  if (config.compared_votes) compare_vote = vote_of("compare_vote", 3);
   const auto value_head = [&](const char* name, bool squares) {
     return register_module(name,
                            ValueHead(width, config.value_hidden_size, config.n_buckets, squares));
@@ -206,10 +208,9 @@ torch::Tensor DecoderNetImpl::forward(const torch::Tensor& ids, const torch::Ten
 void InitNet(DecoderNet& net, uint64_t seed) {
   learn::InitWeights(*net, seed);
   learn::FillNormal(net->fourier_encoder->frequencies, seed, "fourier_encoder.frequencies");
-  if (net->value_vote) {
-    const torch::NoGradGuard no_grad;
-    net->value_vote->weight.zero_();
-  }
+  const torch::NoGradGuard no_grad;
+  if (net->value_vote) net->value_vote->weight.zero_();
+  if (net->compare_vote) net->compare_vote->weight.zero_();
 }
 
 torch::Tensor CausalBias(int64_t length) {

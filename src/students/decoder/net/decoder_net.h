@@ -76,6 +76,7 @@ struct DecoderNetImpl : torch::nn::Module {
   torch::nn::Linear thinking_policy_head = nullptr;  // D -> M
   torch::nn::Linear line_vote = nullptr;             // D -> 1, with line_votes.
   torch::nn::Linear value_vote = nullptr;            // 2 -> 1, with value_votes.
+  torch::nn::Linear compare_vote = nullptr;          // 3 -> 1, with compared_votes.
   ValueHead wl_head = nullptr;
   ValueHead d_head = nullptr;
   FourierEncoder fourier_encoder = nullptr;

@@ -126,6 +126,7 @@ TEST(LossTest, PackedIsPlainWithRichTargets) {
       config.square_values = mean_values;
       config.line_votes = mean_values;
       config.value_votes = mean_values && layers > 1;
+      config.compared_votes = mean_values && layers > 2;
       config.separate_lines = mean_values;
       config.board_places = mean_values;
       config.board_before = mean_values && layers > 1;
@@ -133,6 +134,7 @@ TEST(LossTest, PackedIsPlainWithRichTargets) {
       DecoderNet net(config);
       InitNet(net, 1);
       if (net->value_vote) torch::nn::init::constant_(net->value_vote->weight, 0.1);
+      if (net->compare_vote) torch::nn::init::constant_(net->compare_vote->weight, 0.2);
       const Batch batch = RichBatch(6, static_cast<uint64_t>(layers) + 3);
       ASSERT_GT(batch.branches.size(), 0);
       ASSERT_GT(batch.shares.size(), 0);

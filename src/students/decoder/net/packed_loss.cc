@@ -40,7 +40,7 @@ struct Questions {
   MoveQuestions instinct;
   MoveQuestions piece_moves;
   MoveQuestions threats;
-  MoveQuestions early_ends;  // Among the branches.
+  MoveQuestions early_ends;  // Rows among the branches; with compared_votes as the others.
   Tensor wl_rows;
   SquarePositions wl_squares;  // With square_values, as the next.
   BranchQuestions branch_values;
@@ -88,6 +88,9 @@ Questions::Questions(const Batch& batch, const NetConfig& config) {
   threats = MovesOf(batch, MoveKind::kThreat);
   early_ends = EarlyEndsOf(batch);
   branch_values = BranchValuesOf(batch);
+  if (config.compared_votes) {
+    for (auto* moves : {&final_moves, &early_ends}) moves->positions = RootTokens(*moves);
+  }
   std::vector<int64_t> wl_positions;  // Of the move before it, where wl is asked.
   std::vector<int64_t> d_positions;   // Of the wl token, where d is asked.
   std::vector<float> wl;
@@ -103,6 +106,10 @@ Questions::Questions(const Batch& batch, const NetConfig& config) {
        {&final_moves.positions, &thinking_moves.positions, &instinct.positions,
         &piece_moves.positions, &threats.positions, &wl_positions, &d_positions}) {
     prefix_positions.insert(prefix_positions.end(), list->begin(), list->end());
+  }
+  if (config.compared_votes) {
+    prefix_positions.insert(prefix_positions.end(), early_ends.positions.begin(),
+                            early_ends.positions.end());
   }
   if (config.square_policy) {
     for (const auto* moves : {&final_moves, &thinking_moves, &instinct, &early_ends}) {
@@ -541,6 +548,7 @@ Tensor AddSquareLogits(const Tensor& logits, const Tensor& weight, const Tensor&
 
 LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions& options) {
   const bool squares = net->config.square_policy;
+  const bool compared = net->config.compared_votes;
   const Questions questions(batch, net->config);
   const ShownValues shown = Shown(net, batch, options.own_value_passes);
   const auto hidden =
@@ -550,19 +558,24 @@ LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions
   const auto causal = hidden.narrow(0, 0, scored);                                   // (C, D)
   const auto prefix = hidden.narrow(0, scored, hidden.size(0) - scored - branches);  // (G, D)
   const auto rows = [&](const Tensor& list) { return prefix.index_select(0, list); };
+  const auto with_votes = [&](const Tensor& logits, const MoveQuestions& asked) {
+    if (!net->config.line_votes || asked.votes.empty()) return logits;
+    std::vector<int64_t> ends;
+    for (const LineVote& line : asked.votes) ends.push_back(questions.RowOf(line.end));
+    auto votes = Affine(net->line_vote, rows(Indices(ends)));  // (votes, 1)
+    if (net->value_vote) {
+      const auto values = ValuesOfVotes(net, batch, shown, asked);
+      votes = votes + net->value_vote(values);
+      if (compared) votes = votes + net->compare_vote(ComparisonsOfVotes(values, logits, asked));
+    }
+    return AddVotes(logits, votes, asked);
+  };
   const auto score = [&](torch::nn::Linear& head, const Tensor& at, const MoveQuestions& asked) {
     auto logits = Affine(head, at);
-    if (net->config.line_votes && !asked.votes.empty()) {
-      std::vector<int64_t> ends;
-      for (const LineVote& line : asked.votes) ends.push_back(questions.RowOf(line.end));
-      auto votes = Affine(net->line_vote, rows(Indices(ends)));  // (votes, 1)
-      if (net->value_vote) {
-        votes = votes + net->value_vote(ValuesOfVotes(net, batch, shown, asked));
-      }
-      logits = AddVotes(logits, votes, asked);
-    }
-    return ScoreMoves(
-        squares ? AddSquareLogits(logits, head->weight, prefix, questions, asked) : logits, asked);
+    if (!compared) logits = with_votes(logits, asked);
+    if (squares) logits = AddSquareLogits(logits, head->weight, prefix, questions, asked);
+    if (compared) logits = with_votes(logits, asked);  // They read the squares' logits too.
+    return ScoreMoves(logits, asked);
   };
   const auto moves = [&](torch::nn::Linear& head, const MoveQuestions& asked) {
     return score(head, rows(questions.RowsOf(asked.positions)), asked);
@@ -584,8 +597,9 @@ LossAndMetrics PackedLoss(DecoderNet& net, const Batch& batch, const LossOptions
                                  net->wl_bucket_centers);
   }
   if (const auto& asked = questions.early_ends; !asked.positions.empty()) {
-    const auto ends = behind.index_select(0, Indices(asked.positions));
-    terms.early_end = score(net->policy_head, ends, asked);
+    terms.early_end =
+        compared ? moves(net->policy_head, asked)
+                 : score(net->policy_head, behind.index_select(0, Indices(asked.positions)), asked);
   }
   terms.wl =
       ScoreValue(WlLogits(net, rows(questions.wl_rows), prefix, questions, questions.wl_squares),

@@ -82,6 +82,29 @@ struct PrefixPass {
   torch::Tensor hidden;
 };
 
+// Adds the votes of variations. logits: (N, M).
+torch::Tensor WithVotes(const DecoderNet& net, const torch::Tensor& logits, const PrefixPass& pass,
+                        const MoveQuestions& questions) {
+  if (!net->config.line_votes || questions.votes.empty()) return logits;
+  const auto flat = pass.hidden.flatten(0, 1);
+  std::vector<torch::Tensor> ends;
+  for (const LineVote& line : questions.votes) {
+    ends.push_back(flat[PaddedRow(pass.batch, line.end, pass.hidden.size(1))]);
+  }
+  auto line_vote = net->line_vote;
+  auto value_vote = net->value_vote;
+  auto compare_vote = net->compare_vote;
+  auto votes = line_vote(torch::stack(ends));  // (votes, 1)
+  if (value_vote) {
+    const auto values = ValuesOfVotes(net, pass.batch, pass.shown, questions);
+    votes = votes + value_vote(values);
+    if (compare_vote) {
+      votes = votes + compare_vote(ComparisonsOfVotes(values, logits, questions));
+    }
+  }
+  return AddVotes(logits, votes, questions);
+}
+
 // The logits of moves whose hidden states are `at`, (N, D), with what the squares of their boards
 // say.
 torch::Tensor MoveLogits(const DecoderNet& net, torch::nn::Linear& head, const torch::Tensor& at,
@@ -90,18 +113,11 @@ torch::Tensor MoveLogits(const DecoderNet& net, torch::nn::Linear& head, const t
   const torch::Tensor& prefix = pass.hidden;
   auto logits = head(at);  // (N, M)
   const auto flat = prefix.flatten(0, 1);
-  if (net->config.line_votes && !questions.votes.empty()) {
-    std::vector<torch::Tensor> ends;
-    for (const LineVote& line : questions.votes) {
-      ends.push_back(flat[PaddedRow(batch, line.end, prefix.size(1))]);
-    }
-    auto vote = net->line_vote;
-    auto value_vote = net->value_vote;
-    auto votes = vote(torch::stack(ends));  // (votes, 1)
-    if (value_vote) votes = votes + value_vote(ValuesOfVotes(net, batch, pass.shown, questions));
-    logits = AddVotes(logits, votes, questions);
+  const bool compared = net->config.compared_votes;
+  if (!compared) logits = WithVotes(net, logits, pass, questions);
+  if (!net->config.square_policy) {
+    return compared ? WithVotes(net, logits, pass, questions) : logits;
   }
-  if (!net->config.square_policy) return logits;
   const auto tokens = SquareTokens();
   std::vector<torch::Tensor> rows;
   for (size_t i = 0; i < questions.boards.size(); ++i) {
@@ -117,20 +133,26 @@ torch::Tensor MoveLogits(const DecoderNet& net, torch::nn::Linear& head, const t
     const auto squares = hidden(tokens->first) + hidden(tokens->second);
     rows.push_back(logits[static_cast<int64_t>(i)] + (squares * head->weight).sum(-1));
   }
-  return rows.empty() ? logits : torch::stack(rows);
+  if (!rows.empty()) logits = torch::stack(rows);
+  return compared ? WithVotes(net, logits, pass, questions) : logits;
+}
+
+// The hidden states of positions in the pack: (N, D).
+torch::Tensor HiddenAt(const PrefixPass& pass, const std::vector<int64_t>& positions) {
+  std::vector<int64_t> rows;
+  for (int64_t position : positions) {
+    rows.push_back(PaddedRow(pass.batch, position, pass.hidden.size(1)));
+  }
+  const auto chosen = torch::tensor(rows, torch::kInt64).to(pass.hidden.device());
+  return pass.hidden.flatten(0, 1).index_select(0, chosen);
 }
 
 // The moves of a kind, by the head that predicts them.
 HeadTerms ScoreKind(const DecoderNet& net, torch::nn::Linear& head, const PrefixPass& pass,
                     MoveKind kind) {
-  const torch::Tensor& prefix = pass.hidden;
   const MoveQuestions questions = MovesOf(pass.batch, kind);
-  std::vector<int64_t> rows;
-  for (int64_t position : questions.positions) {
-    rows.push_back(PaddedRow(pass.batch, position, prefix.size(1)));
-  }
-  const auto chosen = torch::tensor(rows, torch::kInt64).to(prefix.device());
-  const auto at = prefix.flatten(0, 1).index_select(0, chosen);  // (N, D)
+  const bool at_root = net->config.compared_votes && kind == MoveKind::kFinal;
+  const auto at = HiddenAt(pass, at_root ? RootTokens(questions) : questions.positions);  // (N, D)
   return ScoreMoves(MoveLogits(net, head, at, pass, questions), questions);
 }
 
@@ -225,7 +247,9 @@ void ScoreBranches(DecoderNet& net, const torch::Tensor& hidden, const PrefixPas
     terms.branch_wl = ScoreValue(logits, asked.wl.to(hidden.device()), net->wl_bucket_centers);
   }
   if (const auto asked = EarlyEndsOf(batch); !asked.positions.empty()) {
-    const auto logits = MoveLogits(net, net->policy_head, rows(asked.positions), pass, asked);
+    const auto at =
+        net->config.compared_votes ? HiddenAt(pass, RootTokens(asked)) : rows(asked.positions);
+    const auto logits = MoveLogits(net, net->policy_head, at, pass, asked);
     terms.early_end = ScoreMoves(logits, asked);
   }
 }

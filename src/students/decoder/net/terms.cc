@@ -7,6 +7,8 @@
 
 #include "base/check.h"
 #include "learn/buckets.h"
+#include "students/decoder/data/tokens.h"
+#include "students/decoder/data/votes.h"
 
 namespace kibitz::decoder {
 namespace {
@@ -306,6 +308,39 @@ torch::Tensor ValuesOfVotes(const DecoderNet& net, const Batch& batch, const Sho
   const auto written =
       learn::NearestCentre(torch::tensor(values).to(centres.device()), centres);  // (2 votes)
   return (written * torch::tensor(views).to(centres.device())).view({-1, 2});
+}
+
+std::vector<int64_t> RootTokens(const MoveQuestions& questions) {
+  std::vector<int64_t> positions = questions.positions;  // In a game the board ends there anyway.
+  for (size_t i = 0; i < positions.size(); ++i) {
+    if (questions.boards[i] >= 0) positions[i] = questions.boards[i] + kBoardTokens - 1;
+  }
+  return positions;
+}
+
+torch::Tensor ComparisonsOfVotes(const torch::Tensor& values, const torch::Tensor& logits,
+                                 const MoveQuestions& questions) {
+  std::vector<int64_t> cells;  // Of the N * M.
+  for (const LineVote& line : questions.votes) {
+    cells.push_back(line.row * logits.size(1) + line.move);
+  }
+  const auto numbers = Floats(values);
+  const auto chosen = Floats(
+      logits.flatten().index_select(0, torch::tensor(cells, torch::kInt64).to(logits.device())));
+  std::vector<float> compared;
+  std::vector<VotingLine> lines;  // Of one target.
+  for (size_t i = 0; i < questions.votes.size(); ++i) {
+    lines.push_back(
+        {.first_wl = numbers[2 * i], .last_wl = numbers[2 * i + 1], .logit = chosen[i]});
+    if (i + 1 < questions.votes.size() && questions.votes[i + 1].row == questions.votes[i].row) {
+      continue;
+    }
+    for (const LineComparison& line : CompareLines(lines)) {
+      compared.insert(compared.end(), {line.last_wl, line.first_wl, line.logit});
+    }
+    lines.clear();
+  }
+  return torch::tensor(compared).view({-1, 3}).to(logits.device());
 }
 
 torch::Tensor WrittenValue(const NetConfig& config, const torch::Tensor& logits,

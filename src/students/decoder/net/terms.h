@@ -103,6 +103,13 @@ ShownValues TargetsAsShown(const Batch& batch);
 // What value_vote reads of each vote's variation, scaled: (votes, 2).
 torch::Tensor ValuesOfVotes(const DecoderNet& net, const Batch& batch, const ShownValues& shown,
                             const MoveQuestions& questions);
+// With compared_votes: the moves are predicted by the last token of the root, not behind the
+// thought. In the pack.
+std::vector<int64_t> RootTokens(const MoveQuestions& questions);
+// What compare_vote reads of each vote's variation, scaled: (votes, 3). values: of ValuesOfVotes;
+// logits: (N, M), before the votes.
+torch::Tensor ComparisonsOfVotes(const torch::Tensor& values, const torch::Tensor& logits,
+                                 const MoveQuestions& questions);
 // The value that the network writes itself. logits: (N, K).
 torch::Tensor WrittenValue(const NetConfig& config, const torch::Tensor& logits,
                            const torch::Tensor& centres);  // (N)

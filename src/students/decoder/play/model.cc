@@ -60,8 +60,8 @@ struct Model::Network {
   // With square_policy: the heads' weights, (M, D).
   std::vector<float> policy_weight;
   std::vector<float> thinking_policy_weight;
-  std::vector<float> line_vote;   // With line_votes: (D), then the bias.
-  std::vector<float> value_vote;  // With value_votes: (2).
+  std::vector<float> line_vote;  // With line_votes: (D), then the bias.
+  VoteWeights vote_weights;      // With value_votes and compared_votes; else 0.
   ValueHead wl_head;
   // With square_values: (hidden size, D) each.
   std::vector<float> wl_from;
@@ -96,7 +96,12 @@ Model::Network::Network(const io::StateDict& weights, const NetConfig& given, Pr
     line_vote = weights.Floats("line_vote.weight", {1, width});
     line_vote.push_back(weights.Floats("line_vote.bias", {1}).front());
   }
-  if (config.value_votes) value_vote = weights.Floats("value_vote.weight", {1, 2});
+  if (config.value_votes) {
+    std::ranges::copy(weights.Floats("value_vote.weight", {1, 2}), vote_weights.value.begin());
+  }
+  if (config.compared_votes) {
+    std::ranges::copy(weights.Floats("compare_vote.weight", {1, 3}), vote_weights.compared.begin());
+  }
   wl_head = value_head("wl_head");
   if (config.square_values) {
     const auto shape = {static_cast<int64_t>(config.value_hidden_size), width};
@@ -324,14 +329,13 @@ std::vector<float> Model::ThinkingSquares(const float* hidden) const {
   return SquareLogits(network_->thinking_policy_weight, hidden, network_->config.embed_dim);
 }
 
-float Model::LineVote(const float* hidden, float first_wl, float last_wl) const {
+float Model::LineVote(const float* hidden) const {
   if (network_->line_vote.empty()) return 0;
-  const float vote = nn::Dot(network_->line_vote.data(), hidden, network_->config.embed_dim) +
-                     network_->line_vote.back();
-  if (network_->value_vote.empty()) return vote;
-  return vote +
-         kValueVoteScale * (network_->value_vote[0] * first_wl + network_->value_vote[1] * last_wl);
+  return nn::Dot(network_->line_vote.data(), hidden, network_->config.embed_dim) +
+         network_->line_vote.back();
 }
+
+const VoteWeights& Model::vote_weights() const { return network_->vote_weights; }
 
 void Model::BoardPolicy(const float* hidden, int64_t boards, std::vector<float>& logits) {
   if (!network_->config.square_policy) return PolicyLogits(hidden, boards, logits);
@@ -497,6 +501,7 @@ io::StateDict RandomWeights(const NetConfig& config, uint64_t seed) {
   drawing.AddLinear("thinking_policy_head", config.move_vocab_size, width, true);
   if (config.line_votes) drawing.AddLinear("line_vote", 1, width, true);
   if (config.value_votes) drawing.AddLinear("value_vote", 1, 2, false);
+  if (config.compared_votes) drawing.AddLinear("compare_vote", 1, 3, false);
   for (const std::string head : {"wl_head", "d_head"}) {
     drawing.AddLinear(head + ".mlp.0", config.value_hidden_size, width, true);
     drawing.AddLinear(head + ".mlp.2", buckets, config.value_hidden_size, true);

@@ -26,6 +26,7 @@
 #include "students/decoder/data/net_config.h"
 #include "students/decoder/data/tokens.h"
 #include "students/decoder/data/vocabulary.h"
+#include "students/decoder/data/votes.h"
 
 namespace kibitz::decoder {
 
@@ -115,10 +116,10 @@ class Model {
   std::vector<float> PolicySquares(const float* hidden) const;
   std::vector<float> ThinkingSquares(const float* hidden) const;
 
-  // What a variation adds to the final logit of its first move, from the hidden state of its
-  // end_var and the wl of its first and last move for the side to move at the root; 0 without
+  // VotingLine::end_vote of a variation, from the hidden state of its end_var; 0 without
   // line_votes.
-  float LineVote(const float* hidden, float first_wl, float last_wl) const;
+  float LineVote(const float* hidden) const;
+  const VoteWeights& vote_weights() const;
 
   // Heads on `rows` hidden states, (rows, D) -> (rows, M or V).
   void PolicyLogits(const float* hidden, int64_t rows, std::vector<float>& logits);

@@ -11,6 +11,7 @@
 
 #include "games/chess/board.h"
 #include "students/decoder/data/tokens.h"
+#include "students/decoder/data/votes.h"
 #include "students/decoder/data/wdl.h"
 
 namespace kibitz::decoder {
@@ -141,6 +142,7 @@ struct Thought {
   std::vector<Entry> wl_entries;
   std::vector<Entry> d_entries;
   std::vector<Variation> variations;
+  std::vector<VotingLine> votes;  // Of the variations that ended, in their order.
 
   // The moves without thinking: policy_head at the root board, legal moves only, the most likely
   // first. Empty when cancelled before that.
@@ -150,8 +152,8 @@ struct Thought {
   // The final move as written; nothing when the thought ended before it.
   std::optional<Candidate> final_move;
   std::optional<NodeValue> final_value;  // For the side to move at the root.
-  // Every legal move by policy_head at the end, the most likely first; `instinct` when the thought
-  // ended before that.
+  // Every legal move by policy_head and votes at the end, the most likely first; `instinct` when
+  // the thought ended before that.
   std::vector<Candidate> candidates;
   // The move to play: the final move where it is legal, else the most likely legal one.
   // Nothing when the position has no legal move or the thought was cancelled before any pass.

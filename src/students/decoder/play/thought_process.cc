@@ -166,6 +166,7 @@ void ThoughtProcess::TakeRoot(const float* hidden) {
   std::vector<float> logits;
   model_.BoardPolicy(hidden, 1, logits);
   thought_.instinct = LegalCandidates(thought_.root, logits);
+  root_logits_ = std::move(logits);
   root_policy_squares_ = model_.PolicySquares(hidden);
   root_thinking_squares_ = model_.ThinkingSquares(hidden);
   root_states_ = model_.SquareStates(hidden);
@@ -416,7 +417,12 @@ void ThoughtProcess::TakeAfterEndVar(const float* hidden) {
   const float* end = hidden + model_.config().embed_dim;  // Of end_var in the prefix stream.
   const std::vector<ThoughtNode>& line = thought_.variations.back().nodes;
   const auto wl_of = [&](size_t ply) { return RootView(*line[ply].value, ply).wl; };
-  votes_.push_back({line.front().token, model_.LineVote(end, wl_of(0), wl_of(line.size() - 1))});
+  const TokenId first = line.front().token;
+  thought_.votes.push_back({.move = first,
+                            .end_vote = model_.LineVote(end),
+                            .first_wl = wl_of(0),
+                            .last_wl = wl_of(line.size() - 1),
+                            .logit = root_logits_[static_cast<size_t>(first)]});
   const bool enough = options_.max_variations > 0 &&
                       thought_.variations.size() >= static_cast<size_t>(options_.max_variations);
   if (!enough && ChooseStructure(logits) != kEndThink) {
@@ -424,13 +430,22 @@ void ThoughtProcess::TakeAfterEndVar(const float* hidden) {
   }
   PushAlone(kEndThink);
   Continue(State::kFinal);
+  // The policy of the root is known.
+  if (state_ == State::kFinal && model_.config().compared_votes) WriteFinal(root_logits_);
 }
 
 void ThoughtProcess::TakeFinal(const float* hidden) {
   std::vector<float> logits;
   model_.PolicyLogits(hidden, 1, logits);
   AddTo(logits, root_policy_squares_);
-  for (const Vote& vote : votes_) logits[static_cast<size_t>(vote.move)] += vote.vote;
+  WriteFinal(std::move(logits));
+}
+
+void ThoughtProcess::WriteFinal(std::vector<float> logits) {
+  const std::vector<float> votes = VotesOf(thought_.votes, model_.vote_weights());
+  for (size_t i = 0; i < votes.size(); ++i) {
+    logits[static_cast<size_t>(thought_.votes[i].move)] += votes[i];
+  }
   thought_.candidates = LegalCandidates(thought_.root, logits);
   const std::vector<Candidate> all =
       options_.legal_only ? thought_.candidates : AllCandidates(&thought_.root, logits);

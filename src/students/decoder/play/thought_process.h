@@ -78,6 +78,8 @@ class ThoughtProcess {
   void TakeBoardEnd(const float* hidden);
   void TakeAfterEndVar(const float* hidden);
   void TakeFinal(const float* hidden);
+  // The final move, by these logits and the variations' votes.
+  void WriteFinal(std::vector<float> logits);
 
   // The token that the script has next, if there is one.
   std::optional<TokenId> Scripted() const;
@@ -110,6 +112,7 @@ class ThoughtProcess {
   CachePtr causal_;
   int causal_read_ = 0;              // Tokens.
   std::vector<float> start_hidden_;  // Of start_think.
+  std::vector<float> root_logits_;   // Of the policy at the root, before the thought.
   // Model::PolicySquares and ThinkingSquares of the root.
   std::vector<float> root_policy_squares_;
   std::vector<float> root_thinking_squares_;
@@ -119,13 +122,6 @@ class ThoughtProcess {
   std::vector<float> root_states_;
   std::vector<float> board_states_;
   std::span<const float> move_states_;
-
-  // The first move of each variation that ended, and Model::LineVote of its end.
-  struct Vote {
-    TokenId move;
-    float vote;
-  };
-  std::vector<Vote> votes_;
 
   int next_single_ = 10001;  // Block of the next token outside boards.
   int next_board_ = 0;
