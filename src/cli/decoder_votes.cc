@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,8 +10,10 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
+#include "base/skip_counter.h"
 #include "base/write_lock.h"
 #include "cli/commands.h"
+#include "cli/json_output.h"
 #include "cli/model_export.h"
 #include "cli/player_input.h"
 #include "students/decoder/data/source.h"
@@ -27,6 +28,7 @@ namespace {
 // Every so-manyth position is for the report only.
 constexpr size_t kHeldOut = 8;
 constexpr uint64_t kFewPositions = 64;
+constexpr size_t kRowsAtOnce = 1024;
 
 struct VotesArguments {
   std::vector<std::string> in;
@@ -48,25 +50,10 @@ Fields FieldsOf(VotesArguments& options) {
   return fields;
 }
 
-// The rows to think about, `wanted` of them spread over all.
-std::vector<decoder::SearchRow> ReadRows(const VotesArguments& options) {
-  const uint64_t all = decoder::CountSearches(options.in);
-  const uint64_t step = std::max<uint64_t>(1, all / options.positions);
-  std::vector<decoder::SearchRow> rows;
-  SkipCounter skipped;
-  uint64_t row = 0;
-  decoder::ForEachSearch(options.in, skipped, [&](decoder::SearchRow search) {
-    ThrowIfInterrupted();
-    if (row++ % step == 0) rows.push_back(std::move(search));
-    return rows.size() < options.positions;
-  });
-  return rows;
-}
-
-std::vector<decoder::VoteSample> ThinkAbout(const std::vector<decoder::SearchRow>& rows,
-                                            decoder::Player& player) {
+// Thinks about the rows and adds what the votes saw.
+void ThinkAbout(const std::vector<decoder::SearchRow>& rows, decoder::Player& player,
+                Progress& progress, std::vector<decoder::VoteSample>& samples) {
   const StopOnInterrupt interrupt;
-  Progress progress("positions", rows.size());
   std::vector<std::optional<decoder::VoteSample>> found(rows.size());
   size_t next = 0;
   player.ThinkEach(
@@ -81,11 +68,36 @@ std::vector<decoder::VoteSample> ThinkAbout(const std::vector<decoder::SearchRow
       },
       interrupt.token());
   ThrowIfInterrupted();
-  progress.Finish();
-  std::vector<decoder::VoteSample> samples;
   for (auto& sample : found) {
     if (sample) samples.push_back(*std::move(sample));
   }
+}
+
+// Of so many rows as are asked for, spread over all; few of them are in memory at a time.
+std::vector<decoder::VoteSample> ReadAndThink(const VotesArguments& options,
+                                              decoder::Player& player) {
+  const uint64_t all = decoder::CountSearches(options.in);
+  const uint64_t step = std::max<uint64_t>(1, all / options.positions);
+  Progress progress("positions", std::min(options.positions, (all + step - 1) / step));
+  std::vector<decoder::VoteSample> samples;
+  std::vector<decoder::SearchRow> rows;
+  SkipCounter skipped;
+  uint64_t seen = 0;
+  uint64_t taken = 0;
+  decoder::ForEachSearch(options.in, skipped, [&](decoder::SearchRow search) {
+    ThrowIfInterrupted();
+    if (seen++ % step == 0) {
+      rows.push_back(std::move(search));
+      ++taken;
+    }
+    if (rows.size() == kRowsAtOnce) {
+      ThinkAbout(rows, player, progress, samples);
+      rows.clear();
+    }
+    return taken < options.positions;
+  });
+  ThinkAbout(rows, player, progress, samples);
+  progress.Finish();
   return samples;
 }
 
@@ -124,7 +136,7 @@ int Run(const VotesArguments& options, const Context& context) {
   const WriteLock lock = WriteLock::OfFolder(options.out);
   const decoder::WeightsFile file = decoder::ReadWeightsFile(options.network.path);
   const std::unique_ptr<decoder::Player> player = decoder::Player::Load(options.network);
-  const std::vector<decoder::VoteSample> samples = ThinkAbout(ReadRows(options), *player);
+  const std::vector<decoder::VoteSample> samples = ReadAndThink(options, *player);
   std::vector<decoder::VoteSample> learned;
   std::vector<decoder::VoteSample> held_out;
   for (size_t i = 0; i < samples.size(); ++i) {
@@ -138,7 +150,12 @@ int Run(const VotesArguments& options, const Context& context) {
   }
   const decoder::VoteFit fit = decoder::FitVotes(learned, {});
   const decoder::VoteQuality quality = decoder::QualityOf(held_out, fit);
-  if (!context.json) {
+  if (context.json) {
+    PrintJson({{"positions", samples.size()},
+               {"held_out", held_out.size()},
+               {"lost_by_instinct", -quality.instinct},
+               {"lost_with_votes", -quality.voted}});
+  } else {
     fmt::print(
         "{} positions; on {} of them, held out, the move by instinct gives away {:.4f} of the "
         "result, with votes {:.4f}\n",

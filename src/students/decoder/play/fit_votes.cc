@@ -18,6 +18,8 @@ using Features = std::array<double, kFeatures>;
 // Adam over all samples at once.
 constexpr int kSteps = 300;
 constexpr double kRate = 0.05;
+// Of the logits before the thought: an instinct that knows nothing would be worth nothing.
+constexpr double kLeastFactor = 0.05;
 
 struct Line {
   size_t move = 0;  // Among the sample's moves.
@@ -146,7 +148,7 @@ VoteFit FitVotes(std::span<const VoteSample> samples, const VoteWeights& start) 
       Minimise(cases, {1, 0, kScale * value[0], kScale * value[1], kScale * compared[0],
                        kScale * compared[1], compared[2], 1});
   // The logits themselves stay as they are: everything else is measured by their factor.
-  const double unit = std::max(found[kFeatures], 1e-3);
+  const double unit = std::max(found[kFeatures], kLeastFactor);
   const auto of = [&](size_t i, double scale) {
     return static_cast<float>(found[i] / unit / scale);
   };

@@ -9,8 +9,8 @@
 namespace kibitz::decoder {
 namespace {
 
-// Positions of five moves and three lines. The values of the lines show the teacher's, with noise;
-// the instinct knows nothing.
+// Positions of five moves and three lines. The last values of the lines show the teacher's with
+// little noise, the instinct with much; the rest tells nothing.
 std::vector<VoteSample> Samples(int count, uint64_t seed) {
   Rng rng({.seed = seed});
   std::vector<VoteSample> samples;
@@ -20,7 +20,7 @@ std::vector<VoteSample> Samples(int count, uint64_t seed) {
     for (TokenId token = 0; token < 5; ++token) {
       const auto wl = static_cast<float>(std::tanh(rng.Normal() / 2));
       sample.moves.push_back({.token = token,
-                              .logit = static_cast<float>(rng.Normal()),
+                              .logit = 2 * wl + static_cast<float>(rng.Normal()),
                               .share = std::exp(4 * wl),
                               .wl = wl});
       sum += sample.moves.back().share;
