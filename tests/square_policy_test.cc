@@ -56,13 +56,8 @@ Sequence SampleOf(const Thought& thought) {
   return sample;
 }
 
-class PlayIsTraining : public ::testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(SquarePolicyTest, PlayIsTraining, ::testing::Bool());
-
-TEST_P(PlayIsTraining, WithAndWithoutComparedVotes) {
+void CheckPlayIsTraining(const NetConfig& config) {
   const torch::NoGradGuard no_grad;
-  NetConfig config = kConfig;
-  config.compared_votes = GetParam();
   const io::StateDict weights = RandomWeights(config, 5);
   DecoderNet net(config);
   learn::LoadWeights(*net, weights, "random weights");
@@ -124,6 +119,13 @@ TEST_P(PlayIsTraining, WithAndWithoutComparedVotes) {
   alone.moves.push_back({.position = kBoardTokens - 1, .move = prediction.chosen->token});
   const Metrics instinct = PlainLoss(net, Pack({&alone, 1}), {}, 640).metrics;
   EXPECT_NEAR(instinct.final_move_loss.sum, -std::log(prediction.chosen->probability), 1e-4);
+}
+
+TEST(SquarePolicyTest, PlayIsTraining) {
+  CheckPlayIsTraining(kConfig);
+  NetConfig compared = kConfig;
+  compared.compared_votes = true;
+  CheckPlayIsTraining(compared);
 }
 
 TEST(SquarePolicyTest, AGameHasTheValuesOfItsMoves) {

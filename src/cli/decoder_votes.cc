@@ -178,7 +178,7 @@ Command DecoderVotes() {
        .group = "Decoder",
        .summary = "fit how a decoder's variations vote on its move, from thoughts of its own",
        .details =
-           "The network thinks about positions whose moves a teacher has judged. Then eight\n"
+           "The network thinks about positions whose moves a teacher has judged. Then seven\n"
            "numbers are fitted: what the values of its lines, and how they compare, are worth\n"
            "beside its instinct (model.compared_votes). All other weights stay as they are. A\n"
            "stopped run starts over.",
