@@ -59,7 +59,7 @@ const tiny = "decoder:tiny.pt%3Fthink%3D1";
 const scenes = {
   async think(page) {
     await page.goto(`${site}/think?player=decoder:decoder-small%3Fthink%3D1&fen=${encodeURIComponent(
-      "r1b1k2r/pppp1ppp/2n2n2/2b1p1q1/2B1P3/2NP1N2/PPP2PPP/R1BQK2R w KQkq - 1 6")}`);
+      "r1b2rk1/ppp2p1p/5Bp1/2bp4/3n2qP/3B1N2/PP3PP1/RN1Q1K1R w - - 0 8")}`);
     await page.waitForSelector(".verdict.instinct strong");
     await page.locator(".raw summary").click();
     await page.locator("main").press(" ");
