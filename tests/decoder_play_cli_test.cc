@@ -121,6 +121,27 @@ TEST(DecoderPlayCliTest, PriorsAreTheNetworksOwn) {
   EXPECT_THAT(second.err, HasSubstr(own));
 }
 
+// 2 kB of Parquet that hold 200,000 brackets used to end the program.
+TEST(DecoderPlayCliTest, PriorsRefuseVariationsNestedDeep) {
+  const testing::TempFolder folder;
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  const json row = {{"fen", chess::kStartFen},
+                    {"variations", R"([{"root_move":"e2e4","x":)" + deep + "}]"},
+                    {"mcts_action", "e2e4"},
+                    {"win", 0.3},
+                    {"draw", 0.4},
+                    {"loss", 0.3}};
+  std::ofstream(folder.File("deep.jsonl")) << row.dump() << "\n";
+  const std::string searches = folder.File("deep.parquet");
+  ASSERT_EQ(testing::RunCommand({testing::ProgramPath("kibitz"), "file", "convert",
+                                 folder.File("deep.jsonl"), "--out", searches})
+                .code,
+            0);
+  const Ran refused = Decoder("priors", {searches, "--out", folder.File("own.parquet")});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("row 0: its variations are no JSON list"));
+}
+
 TEST(DecoderPlayCliTest, PredictForPeople) {
   const json answer = json::parse(Decoder("predict", {"--value", "--json"}).out);
   const std::string move = answer["move"];
