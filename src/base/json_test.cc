@@ -1,9 +1,14 @@
 #include "base/json.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
+
+#include "base/config.h"
+#include "tests/support/test_data.h"
 
 namespace kibitz {
 namespace {
@@ -41,6 +46,13 @@ TEST(ParseJson, RefusesMoreThanItsLimits) {
   EXPECT_TRUE(ParseJson(std::string(1'000'000, '[')).is_discarded());
   EXPECT_TRUE(ParseJson(Keys(kMaxJsonKeys + 1)).is_discarded());
   EXPECT_TRUE(ParseJson("[[[" + Keys(300'000) + "]]]").is_discarded());
+}
+
+TEST(ParseJson, HoldsConfigsToItsLimits) {
+  const testing::TempFolder folder;
+  std::ofstream(folder.File("deep.json")) << "{\"a\":" << Nested(100'000) << "}";
+  EXPECT_THAT(testing::MessageOf([&] { LoadConfig(folder.File("deep.json")); }),
+              ::testing::HasSubstr("deep.json: nested over 128 deep"));
 }
 
 }  // namespace

@@ -140,8 +140,8 @@ DuckConnection::DuckConnection(std::shared_ptr<DuckDatabase> database)
           "DuckDB");
 }
 
-// While an exception passes, DuckDB closes a connection without stopping its query, whose tasks then
-// go on in freed memory. So another thread closes it, where no exception passes.
+// While an exception passes, DuckDB closes a connection without stopping its query, whose tasks
+// then go on in freed memory. So another thread closes it, where no exception passes.
 DuckConnection::~DuckConnection() {
   if (std::uncaught_exceptions() == 0) {
     DuckDb().disconnect(&handle_);
