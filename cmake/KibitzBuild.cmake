@@ -38,7 +38,8 @@ elseif(KIBITZ_PORTABLE)
 endif()
 add_compile_options(${KIBITZ_ARCH})
 if(KIBITZ_SANITIZE)
-  add_compile_options(-fsanitize=${KIBITZ_SANITIZE} -O1 -fno-omit-frame-pointer -g
+  # -g1: functions and lines, all that a report shows.
+  add_compile_options(-fsanitize=${KIBITZ_SANITIZE} -O1 -fno-omit-frame-pointer -g1
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${KIBITZ_SANITIZE})
   if(KIBITZ_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -217,6 +218,9 @@ function(kibitz_test name)
   cmake_parse_arguments(ARG "TORCH" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
+  endif()
+  if(KIBITZ_SANITIZE)
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")  # Sanitizers take 2 to 15 times as long.
   endif()
   add_executable(${name} ${ARG_SOURCES})
   kibitz_configure(${name} ${ARG_TORCH} TEST)

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -22,6 +24,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/check.h"
 #include "base/random.h"
 #include "base/thread_pool.h"
 #include "io/bytes/fingerprint.h"
@@ -45,8 +48,9 @@ struct LongCommand {
   std::function<std::string(const std::string& path)> content;  // What must be the same.
   // Throws or fails when something half-written stands under a final name.
   std::function<void(const std::string& whole, const std::string& path)> expect_intact = {};
-  Words again = {};   // Added by the second call.
-  size_t faults = 6;  // Of each kind, unless all.
+  Words again = {};         // Added by the second call.
+  size_t faults = 6;        // Of each kind, unless all.
+  std::string server = {};  // The program that runs in the end; it is loaded once. "": each time.
 };
 
 // Some faults in 'make test', all in 'make torture'.
@@ -72,12 +76,75 @@ std::string Preload() {
   return "LD_PRELOAD=" + testing::ProgramPath("tests/libkibitz_fault_shim.so");
 }
 
-std::map<std::string, long> CountCalls(const Words& words, const SmallRuns& runs) {
-  const std::string log = runs.File("counts.txt");
-  const Done done = RunOnce(words, runs, {Preload(), "KIBITZ_FAULT_LOG=" + log});
+// Runs a command with one fault. With any but kNoFault the file kCounts tells how many calls there
+// were.
+using Runner = std::function<Done(Words words, const std::string& fault)>;
+constexpr const char* kNoFault = "-";
+constexpr const char* kCounts = "counts.txt";
+
+Runner StartEachTime(const SmallRuns& runs) {
+  return [&runs](const Words& words, const std::string& fault) {
+    if (fault == kNoFault) return RunOnce(words, runs);
+    return RunOnce(words, runs,
+                   {Preload(), "KIBITZ_FAULT=" + fault, "KIBITZ_FAULT_LOG=" + runs.File(kCounts)});
+  };
+}
+
+// A program that the shim loads once and forks for each run: loading libtorch takes four times as
+// long as a small training.
+class Server {
+ public:
+  Server(const SmallRuns& runs, const std::string& program)
+      : program_(program),
+        folder_(runs.File(fmt::format("server{}", number_++))),
+        child_((Prepare(), Words{program}),
+               {.in = folder_ + "/in",
+                .out = folder_ + "/out",
+                .environment = {Preload(), "KIBITZ_FAULT_SERVER=1",
+                                "KIBITZ_FAULT_LOG=" + runs.File(kCounts)}}),
+        requests_(folder_ + "/in"),
+        answers_(folder_ + "/out") {}
+
+  Done Run(Words words, const std::string& fault) {
+    words[0] = program_;
+    const std::string err = folder_ + "/err.txt";
+    fs::remove(err);
+    requests_ << fmt::format("{}\t{}\t{}\n", fault, err, fmt::join(words, "\t")) << std::flush;
+    Done done{.code = -1, .err = {}};
+    answers_ >> done.code;
+    done.err = ReadWhole(err);
+    return done;
+  }
+
+ private:
+  void Prepare() {
+    fs::create_directories(folder_);
+    for (const char* name : {"/in", "/out"}) {
+      CHECK(mkfifo((folder_ + name).c_str(), 0600) == 0);
+    }
+  }
+
+  static inline std::atomic<int> number_ = 0;
+  std::string program_;
+  std::string folder_;
+  Child child_;
+  std::ofstream requests_;
+  std::ifstream answers_;
+};
+
+Runner RunnerOf(const LongCommand& command, const SmallRuns& runs) {
+  if (command.server.empty()) return StartEachTime(runs);
+  const auto server = std::make_shared<Server>(runs, command.server);
+  return
+      [server](const Words& words, const std::string& fault) { return server->Run(words, fault); };
+}
+
+std::map<std::string, long> CountCalls(const Words& words, const SmallRuns& runs,
+                                       const Runner& run) {
+  const Done done = run(words, "count");  // No kind of call.
   EXPECT_EQ(done.code, 0) << done.err;
   std::map<std::string, long> counts;
-  std::ifstream in(log);
+  std::ifstream in(runs.File(kCounts));
   std::string kind;
   for (long count = 0; in >> kind >> count;) counts[kind] = count;
   return counts;
@@ -94,12 +161,12 @@ std::vector<long> Chosen(long count, size_t most) {
 }
 
 // One call fails, the next start goes on. Whether the failure ended the command.
-bool ExpectSurvives(const LongCommand& command, const SmallRuns& runs, const std::string& fault,
-                    const std::string& expected) {
+bool ExpectSurvives(const LongCommand& command, const SmallRuns& runs, const Runner& run,
+                    const std::string& fault, const std::string& expected) {
   SCOPED_TRACE(fault);
   const std::string out = "out-" + fault;
   Words words = command.words(runs, out);
-  const Done failed = RunOnce(words, runs, {Preload(), "KIBITZ_FAULT=" + fault});
+  const Done failed = run(words, fault);
   EXPECT_TRUE(failed.code == 0 || failed.code == 1) << failed.code << ": " << failed.err;
   if (failed.code != 0) {
     EXPECT_FALSE(failed.err.empty());
@@ -108,7 +175,7 @@ bool ExpectSurvives(const LongCommand& command, const SmallRuns& runs, const std
     }
     if (command.expect_intact) command.expect_intact(runs.File("whole"), runs.File(out));
     words.insert(words.end(), command.again.begin(), command.again.end());
-    const Done resumed = RunOnce(words, runs);
+    const Done resumed = run(words, kNoFault);
     EXPECT_EQ(resumed.code, 0) << resumed.err;
   }
   EXPECT_TRUE(command.content(runs.File(out)) == expected);
@@ -118,11 +185,12 @@ bool ExpectSurvives(const LongCommand& command, const SmallRuns& runs, const std
 
 void ExpectSurvives(const LongCommand& command) {
   const SmallRuns runs;
-  const Done sound = RunOnce(command.words(runs, "whole"), runs);
+  const Runner first = RunnerOf(command, runs);
+  const Done sound = first(command.words(runs, "whole"), kNoFault);
   ASSERT_EQ(sound.code, 0) << sound.err;
   const std::string expected = command.content(runs.File("whole"));
   Words faults;
-  for (const auto& [kind, count] : CountCalls(command.words(runs, "counted"), runs)) {
+  for (const auto& [kind, count] : CountCalls(command.words(runs, "counted"), runs, first)) {
     for (long number : Chosen(count, AllFaults() ? static_cast<size_t>(count) : command.faults)) {
       faults.push_back(kind + ":" + std::to_string(number));
     }
@@ -130,8 +198,9 @@ void ExpectSurvives(const LongCommand& command) {
   std::atomic<size_t> next = 0;
   std::atomic<int> failures = 0;
   const auto work = [&] {
+    const Runner run = RunnerOf(command, runs);
     for (size_t i = next++; i < faults.size(); i = next++) {
-      if (ExpectSurvives(command, runs, faults[i], expected)) ++failures;
+      if (ExpectSurvives(command, runs, run, faults[i], expected)) ++failures;
     }
   };
   {
@@ -299,7 +368,8 @@ TEST(FaultTest, Training) {
                       },
                   .content = Trained,
                   .expect_intact = ExpectWholeCheckpoints,
-                  .faults = 4});
+                  .faults = 4,
+                  .server = testing::ProgramPath("kibitz-train")});
 }
 
 #endif

@@ -1,5 +1,6 @@
 // Small files that unpack or expand to much: refused before they take memory, with the flag that
 // allows them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -144,6 +145,24 @@ TEST(LimitsTest, PgnWithoutAnEnd) {
     WriteRepeated(path, "[Event \"x\"]\n\n", piece, (uint64_t{1} << 31) / 4096);
     ExpectRefused({"chess", "pgn", path}, "--allow game=128M");
   }
+}
+
+// Brackets by the 100,000 used to end the program, keys by the 100,000 to keep it busy for minutes.
+TEST(LimitsTest, DeepAndWideJson) {
+  const TempFolder folder;
+  std::ofstream(folder.File("deep.json")) << std::string(100'000, '[') << std::string(100'000, ']');
+  ExpectRefused({"file", "show", folder.File("deep.json")}, "too deep");
+  std::string wide = "{\"0\":0";
+  for (int i = 1; i < 150'000; ++i) wide += fmt::format(",\"{}\":0", i);
+  wide += "}";
+  std::ofstream(folder.File("wide.json")) << wide;
+  const Outcome shown = Measured({"file", "show", folder.File("wide.json")});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_LT(shown.seconds, 10);
+  std::ofstream(folder.File("wide.jsonl")) << wide << "\n";
+  ExpectRefused({"file", "show", folder.File("wide.jsonl")}, "--allow columns=");
+  std::ofstream(folder.File("large.json")) << '"' << std::string(3 * kMegabyte, 'x') << '"';
+  ExpectRefused({"file", "show", folder.File("large.json")}, "--allow line=4M");
 }
 
 TEST(LimitsTest, LinesAndWindowsNameTheirFlag) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace kibitz {
@@ -132,7 +133,12 @@ Config LoadConfig(const std::string& path) {
     try {
       // The parser takes a zero byte for the end.
       if (text.find('\0') != std::string::npos) throw Error("{}: has a zero byte", path);
-      config.tree = Json::parse(text);
+      config.tree = ParseJson(text);
+      if (config.tree.is_discarded()) {
+        const auto unused = nlohmann::json::parse(text);  // Says where the text is no JSON.
+        throw Error("{}: nested over {} deep, or an object of over {} keys", path, kMaxJsonDepth,
+                    kMaxJsonKeys);
+      }
     } catch (const Json::exception& e) {
       throw Error("{}: {}", path, e.what());
     }

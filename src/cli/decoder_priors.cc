@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/json.h"
 #include "base/progress.h"
 #include "base/write_lock.h"
 #include "cli/commands.h"
@@ -53,7 +54,7 @@ const std::vector<io::ColumnSpec>& SearchColumns() {
 // The variations with the network's probability of each root move, of all legal ones.
 std::string WithPriors(const std::string& place, const chess::Board& root,
                        const decoder::Prediction& prediction, std::string_view text) {
-  Json variations = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json variations = ParseJson(text);
   if (!variations.is_array()) {
     throw Error("{}: its variations are no JSON list; expected what 'oracle variations' writes",
                 place);

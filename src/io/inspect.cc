@@ -37,7 +37,7 @@ constexpr size_t kHeadBytes = 4096;
 constexpr size_t kEndBytes = 4096;
 constexpr const char* kRightSum = "crc32c, right";
 constexpr const char* kNoSum = "none";
-constexpr uint64_t kMaxJsonBytes = 64 << 20;
+constexpr uint64_t kMaxEntryBytes = 64 << 20;
 
 // At most `limit` bytes, whole characters, and a mark; 0 cuts nothing.
 std::string CutText(std::string text, size_t limit) {
@@ -404,25 +404,37 @@ FileReport InspectJsonl(const std::string& path, const InspectOptions& options) 
 
 // A JSON document as a whole: what is at its top.
 FileReport InspectJson(const std::string& path, const InspectOptions& options) {
-  if (std::filesystem::file_size(path) > kMaxJsonBytes) {
-    throw Error("{}: a JSON document of over 64 MB; as JSON lines it could be read in parts", path);
+  const uint64_t size = std::filesystem::file_size(path);
+  if (size > Limits().line) {
+    throw Error("{}: a JSON document of {} bytes; {}", path, size, AllowHint("line", size));
   }
   std::ifstream in(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  const Json tree = Json::parse(text, nullptr, false);
-  // The parser takes a zero byte for the end.
-  if (tree.is_discarded() || text.find('\0') != std::string::npos)
-    throw Error("{}: no JSON document", path);
+  JsonCell cell(path);
+  const JsonLine& document = cell.Parse(text, 0);
+  if (!document.ok()) throw Error("{}: no JSON document: {}", path, document.problem());
   FileReport report;
   report.format = "json";
-  report.facts["top"] = tree.type_name();
-  report.facts["item_count"] = tree.size();
+  report.facts["top"] = KindName(document.root().kind());
   report.parts_name = "items";
-  for (const auto& [key, value] : tree.items()) {
-    Json shown = options.cut == 0 ? value : Json(CutText(value.dump(), 10 * options.cut));
+  uint64_t count = 0;
+  const auto add = [&](const std::string& name, const JsonValue& value) {
+    if (++count > Limits().columns) return;
+    const Json tree = ToTree(value, 10 * options.cut);
     report.parts.push_back(
-        {{"name", key}, {"type", value.type_name()}, {"value", std::move(shown)}});
+        {{"name", name},
+         {"type", KindName(value.kind())},
+         {"value", options.cut == 0 ? tree : Json(CutText(tree.dump(), 10 * options.cut))}});
+  };
+  const JsonValue root = document.root();
+  if (root.kind() == JsonKind::kObject) {
+    for (const JsonValue field : root.Fields()) add(std::string(field.key()), field);
+  } else if (root.kind() == JsonKind::kArray) {
+    for (const JsonValue item : root.Items()) add(std::to_string(count), item);
+  } else {
+    add("", root);
   }
+  report.facts["item_count"] = count;
   return report;
 }
 
@@ -469,10 +481,10 @@ FileReport InspectTar(const std::string& path, const InspectOptions& options) {
   TarReader tar(OpenBytes(path));
   uint64_t bytes = 0;
   while (const auto entry = tar.Next()) {
-    if (report.parts.empty() && entry->size <= kMaxJsonBytes) {
+    if (report.parts.empty() && entry->size <= kMaxEntryBytes) {
       std::string content = tar.ReadAll();
       std::string unpacked;
-      if (Gunzip(content, kMaxJsonBytes, unpacked)) content = std::move(unpacked);
+      if (Gunzip(content, kMaxEntryBytes, unpacked)) content = std::move(unpacked);
       if (LooksLikeLc0Rows(content)) {
         report.facts["first_file"] = fmt::format("lc0 training data, version {}, {} rows",
                                                  int{content[0]}, content.size() / sizeof(Lc0Row));

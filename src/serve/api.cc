@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "serve/page.h"
 
@@ -74,7 +75,7 @@ Reply JsonReply(const Json& json, int status) {
 }
 
 Json BodyOf(const Request& request) {
-  Json body = Json::parse(request.body, nullptr, false);
+  Json body = ParseJson(request.body);
   if (!body.is_object()) throw Error::Usage("the body is no JSON object");
   return body;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "io/weights/run_checkpoints.h"
 #include "serve/api.h"
@@ -61,7 +62,7 @@ Json LogJson(const fs::path& path, const Request& request, const char* key) {
   Json lines = Json::array();
   for (std::string_view line : Split(bytes, '\n')) {
     if (line.empty()) continue;
-    Json object = Json::parse(line, nullptr, false);
+    Json object = ParseJson(line);
     if (object.is_object()) lines.push_back(std::move(object));
   }
   return {{"from", from},

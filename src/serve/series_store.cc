@@ -11,6 +11,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/write_lock.h"
 
@@ -32,7 +33,7 @@ SeriesStore::SeriesStore(std::string folder) : folder_(std::move(folder)) {
   for (fs::directory_iterator entry(folder_, error), end; !error && entry != end;
        entry.increment(error)) {
     if (entry->path().extension() != ".json") continue;
-    Json summary = Json::parse(ReadAll(entry->path()), nullptr, false);
+    Json summary = ParseJson(ReadAll(entry->path()));
     if (!summary.is_object()) continue;
     fs::path pgn = entry->path();
     pgn.replace_extension(".pgn");

@@ -1,5 +1,7 @@
 // A file cut into ranges of lines: any bytes give an Error, or the ranges together hold the bytes
-// of the whole file. The first byte is the least size of a range.
+// of the whole file. The first byte is the least size of a range, unless they would be many: each
+// opens the file.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,6 +16,7 @@ namespace {
 using namespace kibitz::io;
 
 constexpr size_t kMaxBytes = 1 << 20;  // Of what a small file unpacks to.
+constexpr size_t kMaxRanges = 12;
 
 // False when there is too much. Throws Error.
 bool Add(ByteSource& source, std::string& all) {
@@ -31,7 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
   const kibitz::FuzzFile file(data + 1, size - 1, "a.jsonl");
   const ByteSourceOptions options = {.max_window = 1 << 20, .read_ahead = false};
-  const auto ranges = CutBytes(file.path(), data[0] + 1U);
+  const auto ranges =
+      CutBytes(file.path(), std::max<size_t>(data[0] + size_t{1}, size / kMaxRanges));
   uint64_t end = 0;
   for (const ByteRange& range : ranges) {
     CHECK(range.begin == end && range.end > end);

@@ -2,6 +2,11 @@
 //
 //   KIBITZ_FAULT=write:17   the 17th write to a regular file fails (no space left)
 //   KIBITZ_FAULT_LOG=FILE   how many calls of each kind there were, written at the end
+//   KIBITZ_FAULT_SERVER=1   the program is loaded once and runs many times, see below
+//
+// A server takes lines "FAULT ERR WORD ..." from standard input, with tabs between. For each it
+// forks and runs main with these words, this fault ("-": none) and its messages in the file ERR,
+// and writes the exit code to standard output. A program that starts itself anew finds it cannot.
 //
 // Kinds: write, sync, rename, mmap (of files), alloc (of 64 kB or more). Calls are counted from
 // main on, over all threads of the process: what libraries do before main cannot be caught.
@@ -10,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -27,6 +33,7 @@ constexpr size_t kLarge = 64 << 10;
 using Main = int(int, char**, char**);
 Main* g_main = nullptr;
 std::atomic<bool> g_in_main{false};
+bool g_forked = false;
 std::atomic<long> g_counts[kKinds];
 std::atomic<int> g_kind{-2};  // -2: not read yet, -1: none.
 std::atomic<long> g_number{0};
@@ -81,7 +88,55 @@ void WriteLog() {
   close(file);
 }
 
+// A line without its end; false at the end of the input.
+bool ReadLine(char* line, size_t size) {
+  size_t count = 0;
+  while (count + 1 < size && read(STDIN_FILENO, line + count, 1) == 1) {
+    if (line[count] == '\n') {
+      line[count] = '\0';
+      return true;
+    }
+    ++count;
+  }
+  return false;
+}
+
+void Redirect(int descriptor, const char* path, int flags) {
+  const int opened = open(path, flags | O_CLOEXEC, 0666);
+  if (opened < 0 || dup2(opened, descriptor) < 0) _exit(126);
+}
+
+[[noreturn]] void RunForked(char* line) {
+  constexpr int kMaxWords = 64;
+  char* words[kMaxWords + 1] = {};
+  int count = 0;
+  char* rest = line;
+  while (count < kMaxWords && rest != nullptr) words[count++] = strsep(&rest, "\t");
+  if (count < 3) _exit(126);
+  if (std::strcmp(words[0], "-") != 0) setenv("KIBITZ_FAULT", words[0], 1);
+  Redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
+  Redirect(STDOUT_FILENO, "/dev/null", O_WRONLY);
+  Redirect(STDERR_FILENO, words[1], O_WRONLY | O_CREAT | O_APPEND);
+  g_forked = true;
+  g_in_main = true;
+  std::exit(g_main(count - 2, words + 2, environ));
+}
+
+int Serve() {
+  static char line[1 << 14];
+  while (ReadLine(line, sizeof(line))) {
+    const pid_t child = fork();
+    if (child == 0) RunForked(line);
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child) return 1;
+    dprintf(STDOUT_FILENO, "%d\n",
+            WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+  }
+  return 0;
+}
+
 int CountedMain(int count, char** words, char** environment) {
+  if (std::getenv("KIBITZ_FAULT_SERVER") != nullptr) return Serve();
   g_in_main = true;
   return g_main(count, words, environment);
 }
@@ -98,6 +153,12 @@ int __libc_start_main(Main* main, int count, char** words, void (*init)(), void 
   g_main = main;
   return Real<Start>("__libc_start_main")(CountedMain, count, words, init, fini, loader_fini,
                                           stack_end);
+}
+
+int execv(const char* path, char* const* words) noexcept {
+  static auto* const real = Real<int(const char*, char* const*)>("execv");
+  if (g_forked) return errno = ENOSYS, -1;
+  return real(path, words);
 }
 
 ssize_t write(int descriptor, const void* bytes, size_t size) {

@@ -27,7 +27,11 @@
 namespace kibitz::io {
 namespace {
 
+#ifdef KIBITZ_SMALL_BUFFERS  // In fuzz targets, whose short inputs are to cross a buffer's end.
+constexpr size_t kInputBytes = 256;
+#else
 constexpr size_t kInputBytes = 128 << 10;
+#endif
 constexpr size_t kChunkBytes = 256 << 10;
 constexpr size_t kChunks = 4;
 constexpr uint64_t kMegabyte = 1 << 20;

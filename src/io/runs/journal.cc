@@ -8,6 +8,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "io/runs/locked_file.h"
@@ -87,7 +88,7 @@ namespace {
 // A whole line; the first one of a journal has its settings.
 void TakeLine(const std::string& line, size_t number, const std::string& path, const Json& settings,
               std::map<int64_t, Json>& results) {
-  const Json object = Json::parse(line, nullptr, false);
+  const Json object = ParseJson(line);
   const bool first = number == 1;
   if (!object.is_object() || !object.contains(first ? kSettings : "number") ||
       (!first && (!object["number"].is_number_integer() || !object.contains("result")))) {

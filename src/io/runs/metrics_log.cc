@@ -8,6 +8,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "io/runs/locked_file.h"
 
@@ -36,7 +37,7 @@ void DropLines(const std::string& path, std::optional<int64_t> resume_step) {
       dropped = true;
       break;
     }
-    const Json object = Json::parse(line, nullptr, false);
+    const Json object = ParseJson(line);
     if (!object.is_object()) {
       throw Error("{}, line {}: {} is not a JSON object; remove the line or start another log",
                   path, number, Quoted(line));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <exception>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -138,7 +140,15 @@ DuckConnection::DuckConnection(std::shared_ptr<DuckDatabase> database)
           "DuckDB");
 }
 
-DuckConnection::~DuckConnection() { DuckDb().disconnect(&handle_); }
+// While an exception passes, DuckDB closes a connection without stopping its query, whose tasks
+// then go on in freed memory. So another thread closes it, where no exception passes.
+DuckConnection::~DuckConnection() {
+  if (std::uncaught_exceptions() == 0) {
+    DuckDb().disconnect(&handle_);
+  } else {
+    std::thread([this] { DuckDb().disconnect(&handle_); }).join();
+  }
+}
 
 void DuckConnection::Execute(const std::string& sql, const std::string& place) {
   duckdb_result result = {};

@@ -43,7 +43,9 @@ Json ToTree(const JsonValue& value, size_t limit) {
     case JsonKind::kObject: {
       Json object = Json::object();
       for (const JsonValue field : value.Fields()) {
-        object[std::string(field.key())] = ToTree(field, limit);
+        // operator[] would look through all keys for each.
+        object.get_ref<Json::object_t&>().emplace_back(std::string(field.key()),
+                                                       ToTree(field, limit));
       }
       return object;
     }

@@ -34,7 +34,11 @@ Place ToPlace(T value) {
 
 bool IsMissing(Place place) { return place[0] == 0; }
 
+#ifdef KIBITZ_SMALL_BUFFERS  // In fuzz targets, whose short inputs are to cross a buffer's end.
+constexpr size_t kReadBytes = 256;
+#else
 constexpr size_t kReadBytes = 256 << 10;
+#endif
 
 bool IsBlank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;

@@ -241,6 +241,23 @@ TEST(Parquet, ScanMayBeLeftBeforeItsEndAndOutliveItsReader) {
   EXPECT_EQ(chunk->columns[0].ints[0], 0);
 }
 
+// DuckDB does not stop a query whose connection ends while an exception passes: its tasks would go
+// on in freed memory, and wait for ever for a lock there.
+TEST(Parquet, ScanMayBeLeftByAnException) {
+  const TempFolder folder;
+  WriteNumbers(folder.File("a.parquet"), 0, 100'000, 2048);
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_THROW(
+        {
+          const ParquetReader reader({folder.File("a.parquet")}, {.threads = 4});
+          ParquetScan scan = reader.Scan({{"number", ColumnType::kInt64}});
+          for (int chunk = 0; chunk < i % 4; ++chunk) scan.Next();
+          throw Error("left");
+        },
+        Error);
+  }
+}
+
 TEST(Parquet, AppendedChunksEqualTheirSource) {
   const TempFolder folder;
   WriteNumbers(folder.File("a.parquet"), 0, 5'000, 122880);

@@ -22,7 +22,7 @@ inline constexpr int64_t kDotRows = 8;
 
 #if defined(KIBITZ_HAS_AMX_INTRINSICS)
 
-#define KIBITZ_BF16_INLINE KIBITZ_AVX512_BF16 [[gnu::always_inline]] inline
+#define KIBITZ_BF16_INLINE [[gnu::always_inline]] KIBITZ_AVX512_BF16 inline
 
 // The first `count` of 16 lanes, which may be less than 0 or more than 16.
 KIBITZ_BF16_INLINE __mmask16 FirstLanes(int64_t count) {
@@ -43,13 +43,13 @@ template <int kRows, int kVectors>
 struct DotSums {
   __m512 of[kRows][kVectors];
 
-  KIBITZ_AVX512_BF16 [[gnu::always_inline]] void Clear() {
+  [[gnu::always_inline]] KIBITZ_AVX512_BF16 void Clear() {
     for (auto& row : of) {
       for (__m512& sum : row) sum = _mm512_setzero_ps();
     }
   }
 
-  KIBITZ_AVX512_BF16 [[gnu::always_inline]] void Add(const DotLeft& left, const DotRight& right) {
+  [[gnu::always_inline]] KIBITZ_AVX512_BF16 void Add(const DotLeft& left, const DotRight& right) {
 #pragma GCC unroll 2
     for (int64_t pair = 0; pair < kAmxDepth / 2; ++pair) {
       __m512bh columns[kVectors];
