@@ -183,7 +183,9 @@ Command DecoderVotes() {
            "beside its instinct (model.compared_votes). All other weights stay as they are. A\n"
            "stopped run starts over.",
        .example =
-           "kibitz decoder votes searches.parquet --model models/decoder-small --out voting"},
+           "kibitz oracle variations examples/decoder/games.parquet --per-game 30 --depth 4 "
+           "--multipv 256 --out judged.parquet\n"
+           "  kibitz decoder votes judged.parquet --model models/decoder-small --out voting"},
       Run);
 }
 

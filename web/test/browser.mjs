@@ -124,8 +124,13 @@ const scenes = {
     return "editor";
   },
   async engine(page) {
+    // Who asks before the position is there gets the thought all the same.
+    await page.route("**/api/v1/position", async (route) => { await new Promise((done) => setTimeout(done, 1000)); await route.continue(); });
     await page.goto(`${site}/think?player=engine:stockfish%3Fmovetime%3D100`);
     await page.waitForSelector("#player-movetime");
+    await page.locator("main").press(" ");
+    await page.waitForSelector(".verdict.after strong");
+    await page.unroute("**/api/v1/position");
     await page.fill("#player-movetime", "50");
     await page.locator("#player-movetime").press("Tab");
     // The address follows once the position is there.
@@ -310,41 +315,43 @@ const alone = {
   },
   async disconnect(browser) {
     const { server, address } = await serve();
-    const page = await (await browser.newContext()).newPage();
-    page.setDefaultTimeout(patience);
-    await page.goto(`${address}/think?player=engine:stockfish%3Fmovetime%3D30000`);
-    await page.waitForSelector("#player-movetime");
-    const states = async () => (await (await fetch(`${address}/api/v1/jobs`)).json()).jobs.map((job) => job.state);
-    const until = async (fits) => { for (let i = 0; i < 600 && !fits(await states()); i++) await new Promise((done) => setTimeout(done, 50)); assert.ok(fits(await states())); };
-    // Who leaves stops their work.
-    await page.locator("main").press(" ");
-    await until((all) => all.at(-1) === "running");
-    await page.goto("about:blank");
-    await until((all) => all.at(-1) === "stopped");
-    // A server that ends says so, and so does the page.
-    await page.goto(`${address}/think?player=engine:stockfish%3Fmovetime%3D30000`);
-    await page.waitForSelector("#player-movetime");
-    await page.locator("main").press(" ");
-    await until((all) => all.at(-1) === "running");
-    const begun = Date.now();
-    const ended = new Promise((resolve) => server.once("exit", resolve));
-    server.kill("SIGINT");
-    await ended;
-    console.log(`     the server ended in ${Date.now() - begun} ms with work under way`);
-    await page.waitForSelector(".toast.error");
-    // The job may have told first that it ended; then the page says it when it asks again.
-    const offline = page.locator(".toast.error", { hasText: /does not answer.*still running/ });
-    if (await offline.count() === 0) await page.getByRole("button", { name: "Think", exact: true }).click();
-    await offline.first().waitFor();
-    // At once again, on the same port: the page goes on.
-    const again = spawn(kibitz, ["serve", "--port", new URL(address).port, "--engines", "stockfish"], { stdio: ["ignore", "pipe", "inherit"] });
-    await new Promise((resolve, reject) => { again.stdout.once("data", resolve); again.once("exit", (code) => reject(new Error(`started again: ended with ${code}`))); });
-    await page.fill("#player-movetime", "50");
-    await page.locator("#player-movetime").press("Tab");
-    await page.getByRole("button", { name: "Think", exact: true }).click();
-    await page.waitForSelector(".verdict.after strong");
-    again.kill();
-    await page.context().close();
+    let again = null;
+    try {
+      const page = await (await browser.newContext()).newPage();
+      page.setDefaultTimeout(patience);
+      await page.goto(`${address}/think?player=engine:stockfish%3Fmovetime%3D30000`);
+      await page.waitForSelector("#player-movetime");
+      const states = async () => (await (await fetch(`${address}/api/v1/jobs`)).json()).jobs.map((job) => job.state);
+      const until = async (fits) => { for (let i = 0; i < 600 && !fits(await states()); i++) await new Promise((done) => setTimeout(done, 50)); assert.ok(fits(await states())); };
+      // Who leaves stops their work.
+      await page.locator("main").press(" ");
+      await until((all) => all.at(-1) === "running");
+      await page.goto("about:blank");
+      await until((all) => all.at(-1) === "stopped");
+      // A server that ends says so, and so does the page.
+      await page.goto(`${address}/think?player=engine:stockfish%3Fmovetime%3D30000`);
+      await page.waitForSelector("#player-movetime");
+      await page.locator("main").press(" ");
+      await until((all) => all.at(-1) === "running");
+      const begun = Date.now();
+      const ended = new Promise((resolve) => server.once("exit", resolve));
+      server.kill("SIGINT");
+      await ended;
+      console.log(`     the server ended in ${Date.now() - begun} ms with work under way`);
+      await page.waitForSelector(".toast.error");
+      // The job may have told first that it ended; then the page says it when it asks again.
+      const offline = page.locator(".toast.error", { hasText: /does not answer.*still running/ });
+      if (await offline.count() === 0) await page.getByRole("button", { name: "Think", exact: true }).click();
+      await offline.first().waitFor();
+      // At once again, on the same port: the page goes on.
+      again = spawn(kibitz, ["serve", "--port", new URL(address).port, "--engines", "stockfish"], { stdio: ["ignore", "pipe", "inherit"] });
+      await new Promise((resolve, reject) => { again.stdout.once("data", resolve); again.once("exit", (code) => reject(new Error(`started again: ended with ${code}`))); });
+      await page.fill("#player-movetime", "50");
+      await page.locator("#player-movetime").press("Tab");
+      await page.getByRole("button", { name: "Think", exact: true }).click();
+      await page.waitForSelector(".verdict.after strong");
+      await page.context().close();
+    } finally { server.kill(); again?.kill(); }  // A server that lives on would keep the tests waiting.
   },
 };
 

@@ -47,6 +47,7 @@ class ThinkPage implements Page {
 
   private running: AbortController | null = null;
   private quickly: AbortController | null = null;
+  private askedEarly = false;        // To think, before players and position were there.
   private job = "";                  // Its number at the server.
   private thoughtOf = "";            // The FEN it is about.
   private instinct: Candidate[] = [];
@@ -65,6 +66,7 @@ class ThinkPage implements Page {
     this.flipped = params.get("flip") === "1" || this.side === "black";
     for (const [key] of optionFields) if (params.has(key)) this.options[key] = Number(params.get(key));
     if (params.get("legal") === "0") this.options.legal = false;
+    this.askedEarly = false;
     this.forget();
     this.build(root);
     void this.begin(params);
@@ -78,7 +80,7 @@ class ThinkPage implements Page {
       const moves = (params.get("moves") ?? "").split(",").filter(Boolean);
       const ply = params.has("ply") ? Number(params.get("ply")) : moves.length;
       await this.game.load(params.get("fen"), moves, ply);
-      if (params.get("think") === "1") void this.think();
+      if (params.get("think") === "1" || this.askedEarly) void this.think();
     } catch (error) { fail(error); }
   }
 
@@ -401,7 +403,8 @@ class ThinkPage implements Page {
   }
 
   async think(andPlay = false) {
-    if (!this.player || !this.game.now || this.game.now.ending) return;
+    if (!this.player || !this.game.now) { this.askedEarly = true; return; }
+    if (this.game.now.ending) return;
     this.stop();
     this.forget();
     const controller = this.running = new AbortController();
