@@ -34,6 +34,8 @@ struct VotesArguments {
   std::vector<std::string> in;
   std::string out;
   uint64_t positions = 16384;
+  int max_variations = 0;
+  int max_depth = 0;
   nn::NetworkOptions network;
 };
 
@@ -46,21 +48,25 @@ Fields FieldsOf(VotesArguments& options) {
              {.required = true, .metavar = "DIR"});
   fields.Add("positions", options.positions, "think about so many, spread over all rows",
              {.min = kFewPositions, .max = 10'000'000});
+  fields.Add("max_variations", options.max_variations,
+             "variations of a thought; 0: as many as the network wants", {.min = 0, .max = 100});
+  fields.Add("max_depth", options.max_depth, "moves of a variation; 0: as many as it wants",
+             {.min = 0, .max = 100});
   fields.AddAll(ModelFields(options.network));
   return fields;
 }
 
 // Thinks about the rows and adds what the votes saw.
-void ThinkAbout(const std::vector<decoder::SearchRow>& rows, decoder::Player& player,
-                Progress& progress, std::vector<decoder::VoteSample>& samples) {
+void ThinkAbout(const std::vector<decoder::SearchRow>& rows, const decoder::ThinkOptions& how,
+                decoder::Player& player, Progress& progress,
+                std::vector<decoder::VoteSample>& samples) {
   const StopOnInterrupt interrupt;
   std::vector<std::optional<decoder::VoteSample>> found(rows.size());
   size_t next = 0;
   player.ThinkEach(
       [&]() -> std::optional<decoder::ThinkTask> {
         if (next == rows.size()) return std::nullopt;
-        return decoder::ThinkTask{.root = rows[next++].root,
-                                  .options = {.legal_only = true, .distinct = true}};
+        return decoder::ThinkTask{.root = rows[next++].root, .options = how};
       },
       [&](size_t number, const decoder::Thought& thought) {
         found[number] = decoder::VoteSampleOf(thought, rows[number]);
@@ -79,6 +85,10 @@ std::vector<decoder::VoteSample> ReadAndThink(const VotesArguments& options,
   const uint64_t all = decoder::CountSearches(options.in);
   const uint64_t step = std::max<uint64_t>(1, all / options.positions);
   Progress progress("positions", std::min(options.positions, (all + step - 1) / step));
+  const decoder::ThinkOptions how = {.max_variations = options.max_variations,
+                                     .max_depth = options.max_depth,
+                                     .legal_only = true,
+                                     .distinct = true};
   std::vector<decoder::VoteSample> samples;
   std::vector<decoder::SearchRow> rows;
   SkipCounter skipped;
@@ -91,12 +101,12 @@ std::vector<decoder::VoteSample> ReadAndThink(const VotesArguments& options,
       ++taken;
     }
     if (rows.size() == kRowsAtOnce) {
-      ThinkAbout(rows, player, progress, samples);
+      ThinkAbout(rows, how, player, progress, samples);
       rows.clear();
     }
     return taken < options.positions;
   });
-  ThinkAbout(rows, player, progress, samples);
+  ThinkAbout(rows, how, player, progress, samples);
   progress.Finish();
   return samples;
 }
@@ -145,7 +155,8 @@ int Run(const VotesArguments& options, const Context& context) {
   if (samples.size() < kFewPositions) {
     throw Error(
         "{}: {} positions have a thought and a value of every legal move; expected at least {}: "
-        "make records with 'oracle variations --multipv 256'",
+        "make records with 'oracle variations --multipv 256'; for a network that ends no variation "
+        "give --max-variations and --max-depth",
         options.in.front(), samples.size(), kFewPositions);
   }
   const decoder::VoteFit fit = decoder::FitVotes(learned, {});
