@@ -158,11 +158,8 @@ struct Race {
 // Two loops on the same batches in turns, so that whatever else the machine does hits both alike.
 Race RaceOf(const Bench& bench, const policy::Dataset& data, const policy::SampleSet& samples,
             Learner& yardstick, Learner& ours, int steps) {
-  policy::BatchStream stream(data, samples,
-                             {.seed = 2,
-                              .batch_size = kBatch,
-                              .epochs = 0,
-                              .form = {.flat = false, .flip = ours.config().flip_board}});
+  policy::BatchStream stream(
+      data, samples, {.seed = 2, .batch_size = kBatch, .epochs = 0, .form = ours.config().form()});
   Race race;
   const int rounds = bench.quick() ? 4 : 12;
   for (int round = -1; round < rounds; ++round) {  // The first one warms up.
@@ -266,10 +263,10 @@ void MeasureAnswers(Bench& bench, const policy::SplitData& data, const policy::N
   torch::Tensor plain;
   torch::Tensor ours = torch::empty({kPositions, config.num_moves});
   const auto answer_plainly = [&] {
-    torch::Tensor inputs = torch::empty({kPositions, config.Inputs()});
+    torch::Tensor inputs = torch::empty({kPositions, config.form().size()});
     for (size_t i = 0; i < kPositions; ++i) {
-      policy::WriteChannels(positions[i], config.flip_board,
-                            inputs[static_cast<int64_t>(i)].data_ptr<float>());
+      policy::WriteInputs(positions[i], config.form(),
+                          inputs[static_cast<int64_t>(i)].data_ptr<float>());
     }
     plain = net->Logits(inputs, policy::Form::kPlain);
   };

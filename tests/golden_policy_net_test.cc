@@ -54,14 +54,9 @@ std::vector<PackedPosition> Positions() {
 
 Tensor Inputs(const NetConfig& config) {
   const std::vector<PackedPosition> positions = Positions();
-  Tensor inputs = torch::empty({static_cast<int64_t>(positions.size()), config.Inputs()});
+  Tensor inputs = torch::empty({static_cast<int64_t>(positions.size()), config.form().size()});
   for (size_t i = 0; i < positions.size(); ++i) {
-    float* row = inputs.data_ptr<float>() + static_cast<int64_t>(i) * config.Inputs();
-    if (config.IsCnn()) {
-      WriteChannels(positions[i], config.flip_board, row);
-    } else {
-      WriteFlat(positions[i], row);
-    }
+    WriteInputs(positions[i], config.form(), inputs[static_cast<int64_t>(i)].data_ptr<float>());
   }
   return inputs;
 }
@@ -120,7 +115,8 @@ TEST(GoldenPolicyNet, RuntimeOfAnyWindow) {
       config.hidden_channels = channels;
       config.num_layers = 3;
       config.kernel_size = kernel;
-      config.flip_board = kernel == 3;
+      config.flip_board = kernel >= 3;
+      config.attack_planes = kernel == 5 || (kernel == 3 && channels == 40);
       config.norm = channels == 5 ? NormKind::kRmsNorm : NormKind::kLayerNorm;
       config.head = channels == 40 ? HeadKind::kPlanes : HeadKind::kFlat;
       const PolicyNet net = MakeNet(config);

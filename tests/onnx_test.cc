@@ -1,6 +1,7 @@
 // Networks as ONNX give the logits of our own runtime, run by onnxruntime on 500 positions each.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -101,6 +102,31 @@ io::ModelFile WithPlanes(const io::ModelFile& file, int64_t channels) {
   return made;
 }
 
+// The same network with attack planes, of random weights.
+io::ModelFile WithAttackPlanes(const io::ModelFile& file) {
+  const std::string name = "layers.0.weight";
+  const std::vector<int64_t>& shape = file.weights.Get(name).shape;
+  const std::vector<float> from = file.weights.Floats(name, shape);
+  const auto before = static_cast<size_t>(shape[1] * shape[2] * shape[3]);  // Of an output.
+  const auto added = static_cast<size_t>(policy::kAttackPlanes * shape[2] * shape[3]);
+  Rng rng({.seed = 10, .epoch = 0, .sample = 0, .purpose = Purpose("attack planes")});
+  std::vector<float> to;
+  for (size_t i = 0; i < from.size(); i += before) {
+    to.insert(to.end(), &from[i], &from[i] + before);
+    for (size_t k = 0; k < added; ++k) to.push_back(static_cast<float>(0.05 * rng.Normal()));
+  }
+  const auto bytes = std::as_bytes(std::span(to));
+  std::vector<io::NamedTensor> tensors = file.weights.tensors();
+  std::ranges::find(tensors, name, &io::NamedTensor::name)->tensor = io::OwnedTensor(
+      io::DType::kF32, {shape[0], shape[1] + policy::kAttackPlanes, shape[2], shape[3]},
+      {bytes.begin(), bytes.end()});
+  io::ModelFile made = {.weights = io::StateDict(std::move(tensors), file.weights.place()),
+                        .config = file.config,
+                        .place = file.place};
+  made.config["model"]["attack_planes"] = true;
+  return made;
+}
+
 double LargestDifference(const std::vector<float>& a, const std::vector<float>& b) {
   double largest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -165,29 +191,37 @@ TEST_F(OnnxTest, PoliciesAnswerAlike) {
   for (const chess::Board& board : RandomBoards()) positions.push_back(policy::Pack(board));
   std::vector<std::string> folders = testing::PolicyModels();
   folders.push_back(ModelPath("policy-small"));
-  folders.push_back(ModelPath("policy-small") + "/");  // With another head.
+  folders.push_back(ModelPath("policy-small") + "/");   // With another head.
+  folders.push_back(ModelPath("policy-small") + "//");  // With attack planes, too.
   for (const std::string& folder : folders) {
     io::ModelFile file = io::ReadModel(folder);
     const bool planes_head = folder.ends_with("/");
     if (planes_head) file = WithPlanes(file, policy::ConfigOf(file).hidden_channels);
+    if (folder.ends_with("//")) file = WithAttackPlanes(file);
     policy::Model model(file, {});
     const policy::NetConfig& config = model.config();
-    const bool flip = config.IsCnn() && config.flip_board;
-    const auto channels = static_cast<size_t>(policy::ChannelsOf(flip));
-    const size_t meta_size = channels - policy::kPlanes;
+    const policy::InputForm form = {.flip = config.flip_board, .attacks = config.attack_planes};
+    const auto channels = static_cast<size_t>(form.channels());
+    const auto meta_size = static_cast<size_t>(form.metas());
     std::vector<float> planes;
     std::vector<float> meta;
+    std::vector<float> attacks;
     std::vector<float> cells(64 * channels);
     for (const policy::PackedPosition& position : positions) {
-      policy::WriteChannels(position, flip, cells.data());
-      for (size_t plane = 0; plane < policy::kPlanes; ++plane) {
-        for (size_t cell = 0; cell < 64; ++cell) planes.push_back(cells[cell * channels + plane]);
-      }
+      policy::WriteInputs(position, form, cells.data());
+      const auto append = [&](size_t begin, size_t end, std::vector<float>& to) {
+        for (size_t i = begin; i < end; ++i) {
+          for (size_t cell = 0; cell < 64; ++cell) to.push_back(cells[cell * channels + i]);
+        }
+      };
+      append(0, policy::kPlanes, planes);
+      append(policy::kPlanes + meta_size, channels, attacks);
       for (size_t i = 0; i < meta_size; ++i) meta.push_back(cells[policy::kPlanes + i]);
     }
     std::vector<float> logits(kPositions * static_cast<size_t>(config.num_moves));
     model.Answer(positions, logits.data());
-    const std::string name = planes_head ? "planes" : std::filesystem::path(folder).filename();
+    std::string name = std::filesystem::path(folder).filename();
+    if (planes_head) name = config.attack_planes ? "attacks" : "planes";
     if (config.IsCnn() && config.kernel_size == 3) {
       std::vector<float> plain(logits.size());
       policy::Model(WithPlainWindows(file), {}).Answer(positions, plain.data());
@@ -196,8 +230,11 @@ TEST_F(OnnxTest, PoliciesAnswerAlike) {
       EXPECT_LT(LargestDifference(plain, logits), 1e-2) << name;
       logits = plain;
     }
-    const json inputs = {{"planes", Save(name + ".planes", planes, {policy::kPlanes, 8, 8})},
-                         {"meta", Save(name + ".meta", meta, {static_cast<int64_t>(meta_size)})}};
+    json inputs = {{"planes", Save(name + ".planes", planes, {policy::kPlanes, 8, 8})},
+                   {"meta", Save(name + ".meta", meta, {static_cast<int64_t>(meta_size)})}};
+    if (form.attacks) {
+      inputs["attacks"] = Save(name + ".attacks", attacks, {policy::kAttackPlanes, 8, 8});
+    }
     Add(name, policy::OnnxOf(file), inputs, logits, {config.num_moves});
   }
   Compare();

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
-#include "students/policy/data/planes.h"
 #include "students/policy/data/target.h"
 
 namespace kibitz::policy {
@@ -89,8 +88,6 @@ SampleSets SelectSamples(const Dataset& data, const DataOptions& options) {
   }
   return sets;
 }
-
-int64_t InputForm::size() const { return flat ? kFlatInputs : 64 * ChannelsOf(flip); }
 
 BatchStream::BatchStream(const Dataset& data, const SampleSet& samples,
                          const StreamOptions& options, uint64_t position)
@@ -237,12 +234,7 @@ Batch BatchStream::Make(const std::vector<Drawn>& drawn, uint64_t epoch) const {
   Target target;
   for (int64_t row = 0; row < batch.rows; ++row) {
     const Sample sample = data_.At(drawn[static_cast<size_t>(row)].index, scratch);
-    float* to = batch.inputs.data() + row * inputs;
-    if (options_.form.flat) {
-      WriteFlat(sample.position, to);
-    } else {
-      WriteChannels(sample.position, options_.form.flip, to);
-    }
+    WriteInputs(sample.position, options_.form, batch.inputs.data() + row * inputs);
     MakeTarget(sample, dataset_.vocabulary(), {.flip = options_.form.flip, .label = options_.label},
                target);
     const bool mates =

@@ -20,6 +20,7 @@
 #include "base/thread_pool.h"
 #include "students/policy/data/dataset.h"
 #include "students/policy/data/labels.h"
+#include "students/policy/data/planes.h"
 
 namespace kibitz::policy {
 
@@ -67,13 +68,6 @@ struct SampleSets {
 };
 // Throws Error when there is nothing to learn from.
 SampleSets SelectSamples(const Dataset& data, const DataOptions& options);
-
-// The input of a network.
-struct InputForm {
-  bool flat = false;  // kFlatInputs numbers plane by plane, else channels square by square.
-  bool flip = false;  // From the side to move.
-  int64_t size() const;
-};
 
 struct Batch {
   int64_t rows = 0;

@@ -77,19 +77,15 @@ TEST_F(BatchesTest, EpochsAreWholeAndLabelsBelong) {
     return std::vector<float>(batch.inputs.begin() + row * inputs,
                               batch.inputs.begin() + (row + 1) * inputs);
   };
-  for (const InputForm form :
-       {InputForm{.flat = true, .flip = false}, InputForm{.flat = false, .flip = true}}) {
+  for (const InputForm form : {InputForm{.flat = true}, InputForm{.flip = true},
+                               InputForm{.flip = true, .attacks = true}}) {
     std::map<std::vector<float>, std::map<int64_t, float>> expected;
     std::vector<Analysis> scratch;
     for (uint64_t i = 0; i < sets.train.candidates(); ++i) {
       const Sample sample = data_.split(Split::kTrain).At(i, scratch);
       if (sample.analyses.empty()) continue;
       std::vector<float> inputs(static_cast<size_t>(form.size()));
-      if (form.flat) {
-        WriteFlat(sample.position, inputs.data());
-      } else {
-        WriteChannels(sample.position, form.flip, inputs.data());
-      }
+      WriteInputs(sample.position, form, inputs.data());
       std::vector<MoveShare> shares;
       AppendLabel(sample.analyses, sample.position.black_to_move(), {}, shares);
       for (const MoveShare& share : shares) {

@@ -4,12 +4,9 @@
 
 #include "base/error.h"
 #include "students/policy/data/move_planes.h"
-#include "students/policy/data/planes.h"
 #include "students/policy/data/vocabulary.h"
 
 namespace kibitz::policy {
-
-int NetConfig::Inputs() const { return IsCnn() ? 64 * ChannelsOf(flip_board) : kFlatInputs; }
 
 Fields FieldsOf(NetConfig& config) {
   Fields fields;
@@ -29,6 +26,8 @@ Fields FieldsOf(NetConfig& config) {
                    "reads its two squares)",
                    {{"flat", HeadKind::kFlat}, {"planes", HeadKind::kPlanes}});
   fields.Add("flip_board", config.flip_board, "a CNN sees the board from the side to move");
+  fields.Add("attack_planes", config.attack_planes,
+             "a CNN that flips also sees attacked squares, pins, checks and flight squares");
   fields.Add("hidden_size", config.hidden_size, "width of an MLP", {.min = 1, .max = 1 << 16});
   return fields;
 }
@@ -44,6 +43,11 @@ void CheckConfig(const NetConfig& config) {
   if (!config.IsCnn() && config.flip_board) {
     throw Error::Usage("model.flip_board is for PolicyCNN; an MLP sees White as White");
   }
+  if (config.attack_planes && !config.flip_board) {
+    throw Error::Usage(
+        "model.attack_planes is true and model.flip_board false; attack planes are from the side "
+        "to move, set both");
+  }
 }
 
 uint64_t CountParameters(const NetConfig& config) {
@@ -57,7 +61,7 @@ uint64_t CountParameters(const NetConfig& config) {
   const uint64_t width = n(config.hidden_channels);
   const uint64_t window = n(config.kernel_size * config.kernel_size);
   const uint64_t norm = 64 * width * (config.norm == NormKind::kLayerNorm ? 2 : 1);
-  const uint64_t first = (n(ChannelsOf(config.flip_board)) * window + 1) * width;
+  const uint64_t first = (n(config.form().channels()) * window + 1) * width;
   const uint64_t head =
       config.HasPlanes() ? 2 * kMovePlanes * width + moves : (64 * width + 1) * moves;
   return first + layers * 2 * ((width * window + 1) * width + norm) + norm + head;
@@ -68,7 +72,9 @@ namespace {
 void ReadCnnSizes(const io::StateDict& weights, NetConfig& config) {
   config.cls = NetClass::kCnn;
   config.hidden_channels = io::SizeFromShape(weights, "layers.0.weight", 0);
-  config.flip_board = io::SizeFromShape(weights, "layers.0.weight", 1) == ChannelsOf(true);
+  const int inputs = io::SizeFromShape(weights, "layers.0.weight", 1);
+  config.attack_planes = inputs == InputForm{.flip = true, .attacks = true}.channels();
+  config.flip_board = config.attack_planes || inputs == InputForm{.flip = true}.channels();
   config.kernel_size = io::SizeFromShape(weights, "layers.0.weight", 2);
   config.num_layers = io::CountLayers(weights, "layers.{}.conv1.weight", 2);
   const bool bias = weights.Find("out_ln.bias") != nullptr;

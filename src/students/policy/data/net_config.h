@@ -6,6 +6,7 @@
 
 #include "base/options.h"
 #include "io/weights/model_file.h"
+#include "students/policy/data/planes.h"
 
 namespace kibitz::policy {
 
@@ -29,12 +30,14 @@ struct NetConfig {
   NormKind norm = NormKind::kLayerNorm;
   HeadKind head = HeadKind::kFlat;  // Of a CNN.
   bool flip_board = false;          // Of a CNN: sees the board from the side to move.
+  bool attack_planes = false;       // Of a CNN that flips: sees what the pieces attack.
   int hidden_size = 512;            // Of an MLP.
 
   bool IsCnn() const { return cls == NetClass::kCnn; }
   bool HasPlanes() const { return IsCnn() && head == HeadKind::kPlanes; }
-  // Numbers of one position.
-  int Inputs() const;
+  InputForm form() const {
+    return {.flat = !IsCnn(), .flip = flip_board, .attacks = attack_planes};
+  }
 };
 Fields FieldsOf(NetConfig& config);
 

@@ -204,8 +204,8 @@ TEST(Planes, ChannelsShowThePlanes) {
     const MetaBytes meta = MetaOf(position);
     std::vector<float> channels(64 * 18);
     std::vector<float> flat(kFlatInputs);
-    WriteChannels(position, false, channels.data());
-    WriteFlat(position, flat.data());
+    WriteInputs(position, {}, channels.data());
+    WriteInputs(position, {.flat = true}, flat.data());
     for (size_t square = 0; square < 64; ++square) {
       for (size_t plane = 0; plane < 13; ++plane) {
         ASSERT_EQ(channels[square * 18 + plane], planes[plane * 64 + square]);
@@ -215,7 +215,7 @@ TEST(Planes, ChannelsShowThePlanes) {
     }
     for (size_t i = 0; i < 5; ++i) ASSERT_EQ(flat[832 + i], meta[i]);
     std::vector<float> flipped(64 * 17);
-    WriteChannels(position, true, flipped.data());
+    WriteInputs(position, {.flip = true}, flipped.data());
     const bool black = position.black_to_move();
     for (size_t square = 0; square < 64; ++square) {
       for (size_t plane = 0; plane < 13; ++plane) {

@@ -30,6 +30,44 @@ std::array<float, 4> RightsOf(const PackedPosition& position, bool flip) {
   return rights;
 }
 
+// From channel `first` of a square on.
+void WriteAttacks(const PackedPosition& position, int first, int channels, float* out) {
+  for (chess::Bitboard squares : AttackPlanesOf(position)) {
+    for (float* plane = out + first++; squares != 0; squares &= squares - 1) {
+      plane[std::countr_zero(squares) * channels] = 1.0F;
+    }
+  }
+}
+
+void WriteChannels(const PackedPosition& position, const InputForm& form, float* out) {
+  const int channels = form.channels();
+  const bool mirrored = form.flip && position.black_to_move();
+  std::array<float, kMeta> tail{};
+  int tail_size = 0;
+  if (!form.flip) tail[static_cast<size_t>(tail_size++)] = position.black_to_move() ? -1.0F : 1.0F;
+  for (float right : RightsOf(position, form.flip)) tail[static_cast<size_t>(tail_size++)] = right;
+  std::fill_n(out, 64 * channels, 0.0F);
+  for (int square = 0; square < 64; ++square) {
+    std::copy_n(tail.data(), tail_size, out + square * channels + kPlanes);
+  }
+  ForEachMark(position, [&](int plane, int square) {
+    if (mirrored) {
+      square ^= 56;
+      if (plane != kEnPassantPlane) plane = plane < 6 ? plane + 6 : plane - 6;
+    }
+    out[square * channels + plane] = 1.0F;
+  });
+  if (form.attacks) WriteAttacks(position, kPlanes + tail_size, channels, out);
+}
+
+void WriteFlat(const PackedPosition& position, float* out) {
+  std::fill_n(out, kPlaneBytes, 0.0F);
+  ForEachMark(position, [&](int plane, int square) { out[plane * 64 + square] = 1.0F; });
+  out[kPlaneBytes] = position.black_to_move() ? -1.0F : 1.0F;
+  const std::array<float, 4> rights = RightsOf(position, false);
+  std::copy(rights.begin(), rights.end(), out + kPlaneBytes + 1);
+}
+
 }  // namespace
 
 PlaneBytes PlanesOf(const PackedPosition& position) {
@@ -89,32 +127,12 @@ Result<PackedPosition> FromPlanes(std::span<const uint8_t, kPlaneBytes> planes,
   return position;
 }
 
-void WriteChannels(const PackedPosition& position, bool flip, float* out) {
-  const int channels = ChannelsOf(flip);
-  const bool mirrored = flip && position.black_to_move();
-  std::array<float, kMeta> tail{};
-  int tail_size = 0;
-  if (!flip) tail[static_cast<size_t>(tail_size++)] = position.black_to_move() ? -1.0F : 1.0F;
-  for (float right : RightsOf(position, flip)) tail[static_cast<size_t>(tail_size++)] = right;
-  std::fill_n(out, 64 * channels, 0.0F);
-  for (int square = 0; square < 64; ++square) {
-    std::copy_n(tail.data(), tail_size, out + square * channels + kPlanes);
+void WriteInputs(const PackedPosition& position, const InputForm& form, float* out) {
+  if (form.flat) {
+    WriteFlat(position, out);
+  } else {
+    WriteChannels(position, form, out);
   }
-  ForEachMark(position, [&](int plane, int square) {
-    if (mirrored) {
-      square ^= 56;
-      if (plane != kEnPassantPlane) plane = plane < 6 ? plane + 6 : plane - 6;
-    }
-    out[square * channels + plane] = 1.0F;
-  });
-}
-
-void WriteFlat(const PackedPosition& position, float* out) {
-  std::fill_n(out, kPlaneBytes, 0.0F);
-  ForEachMark(position, [&](int plane, int square) { out[plane * 64 + square] = 1.0F; });
-  out[kPlaneBytes] = position.black_to_move() ? -1.0F : 1.0F;
-  const std::array<float, 4> rights = RightsOf(position, false);
-  std::copy(rights.begin(), rights.end(), out + kPlaneBytes + 1);
 }
 
 }  // namespace kibitz::policy

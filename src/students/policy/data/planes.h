@@ -3,7 +3,8 @@
 // first. Meta: the side to move (1 White, -1 Black) and the castling rights K, Q, k, q.
 //
 // With "flip" a network sees the board from the side to move: when Black moves, colours are swapped
-// and ranks mirrored, and the input does not say who moves.
+// and ranks mirrored, and the input does not say who moves. Attack planes (attack_planes.h) may
+// follow: they are always from the side to move.
 #pragma once
 
 #include <array>
@@ -11,6 +12,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "students/policy/data/attack_planes.h"
 #include "students/policy/data/packed_position.h"
 
 namespace kibitz::policy {
@@ -31,13 +33,23 @@ MetaBytes MetaOf(const PackedPosition& position);
 Result<PackedPosition> FromPlanes(std::span<const uint8_t, kPlaneBytes> planes,
                                   std::span<const int8_t, kMeta> meta);
 
-// Channels of a square: the planes, and meta broadcast to every square; with flip only its four
-// castling rights.
-constexpr int ChannelsOf(bool flip) { return kPlanes + (flip ? 4 : kMeta); }
+// The input of a network.
+struct InputForm {
+  // Plane by plane, then meta: kFlatInputs numbers. Else square by square from a1, with the
+  // channels of a square side by side.
+  bool flat = false;
+  bool flip = false;     // From the side to move; not where flat.
+  bool attacks = false;  // Attack planes behind the others; needs flip.
 
-// Square by square from a1, channels side by side: 64 * ChannelsOf(flip) floats.
-void WriteChannels(const PackedPosition& position, bool flip, float* out);
-// Plane by plane, then meta: kFlatInputs floats.
-void WriteFlat(const PackedPosition& position, float* out);
+  // Meta numbers of a square: with flip only the four castling rights.
+  constexpr int metas() const { return flip ? 4 : kMeta; }
+  // Of a square: planes, meta broadcast to every square, attack planes.
+  constexpr int channels() const { return kPlanes + metas() + (attacks ? kAttackPlanes : 0); }
+  // Numbers of a position.
+  constexpr int size() const { return flat ? kFlatInputs : 64 * channels(); }
+};
+
+// form.size() floats.
+void WriteInputs(const PackedPosition& position, const InputForm& form, float* out);
 
 }  // namespace kibitz::policy

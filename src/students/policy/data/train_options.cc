@@ -1,6 +1,9 @@
 #include "students/policy/data/train_options.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "base/log.h"
 #include "learn/options/given_model.h"
 
 namespace kibitz::policy {
@@ -39,7 +42,13 @@ TrainOptions Completed(TrainOptions options) {
     throw Error::Usage("data.data_dir is not set: where is the data set?");
   }
   if (!options.init.empty()) {
-    const NetConfig config = ConfigOf(io::ReadModel(options.init));
+    NetConfig config = ConfigOf(io::ReadModel(options.init));
+    const bool adds_attacks = options.model.attack_planes && !config.attack_planes &&
+                              std::ranges::count(options.given_model, "attack_planes") > 0;
+    if (adds_attacks) {
+      LogInfo("{} knows no attack planes; they are added with weights of zero", options.init);
+      config.attack_planes = true;
+    }
     options.model = learn::ModelOfWeights(options.model, config, options.given_model, options.init);
   }
   CheckConfig(options.model);

@@ -18,7 +18,7 @@ struct TrainOptions {
 
   std::string run_name = "policy";
   // Weights to start from: a .pt, a .safetensors, or a folder with config.json and
-  // model.safetensors. They fix the model.
+  // model.safetensors. They fix the model, but for attack planes, which may be added.
   std::string init;
   DataOptions data;
   LabelOptions label;

@@ -148,7 +148,7 @@ Form FormToRun(Form wanted, bool is_fused) {
 
 PolicyCnn::PolicyCnn(const NetConfig& config) : NetModule(config) {
   Numbered layers = register_module("layers", Numbered());
-  input = layers->register_module("0", MakeConv(ChannelsOf(config.flip_board), config));
+  input = layers->register_module("0", MakeConv(config.form().channels(), config));
   for (int i = 0; i < config.num_layers; ++i) {
     blocks.push_back(layers->register_module(std::to_string(i + 2), ResidualBlock(config)));
   }
@@ -179,7 +179,7 @@ Tensor PolicyCnn::RunBlocks(Tensor x, Form form) {
 
 Tensor PolicyCnn::Logits(const Tensor& inputs, Form wanted) {
   const Form form = FormToRun(wanted, IsFused(input));
-  Tensor x = inputs.view({-1, 64, ChannelsOf(config.flip_board)});
+  Tensor x = inputs.view({-1, 64, config.form().channels()});
   if (form == Form::kPlain) {
     x = x.transpose(1, 2).contiguous().view({x.size(0), -1, 8, 8});  // (B, I, 8, 8)
     x = torch::gelu(input->forward(x));                              // (B, C, 8, 8)
@@ -229,8 +229,27 @@ PolicyNet MakeNet(const NetConfig& config) {
   return std::make_shared<PolicyMlp>(config);
 }
 
+namespace {
+
+// The weights of a network without attack planes as those of one that has them.
+io::StateDict WithAttackPlanes(const io::StateDict& weights) {
+  constexpr int64_t kBefore = InputForm{.flip = true}.channels();
+  std::vector<io::NamedTensor> tensors = weights.tensors();
+  for (auto& [name, tensor] : tensors) {
+    if (name != "layers.0.weight" || tensor.shape.size() != 4 || tensor.shape[1] != kBefore) {
+      continue;
+    }
+    const Tensor before = learn::FromFile(tensor);  // (C, I, K, K)
+    tensor = learn::ToFile(torch::constant_pad_nd(before, {0, 0, 0, 0, 0, kAttackPlanes}));
+  }
+  return {std::move(tensors), weights.place()};
+}
+
+}  // namespace
+
 void LoadWeightsInto(NetModule& net, const std::string& path) {
-  const io::StateDict weights = io::ReadModel(path).weights;
+  io::StateDict weights = io::ReadModel(path).weights;
+  if (net.config.attack_planes) weights = WithAttackPlanes(weights);
   learn::LoadWeights(net, weights, weights.place());
 }
 

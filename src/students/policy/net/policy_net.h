@@ -25,7 +25,7 @@ enum class Form { kPlain, kFast, kMixed };
 struct NetModule : torch::nn::Module {
   explicit NetModule(const NetConfig& net_config) : config(net_config) {}
 
-  // inputs: (B, config.Inputs()) floats, as WriteChannels or WriteFlat writes them.
+  // inputs: (B, config.form().size()) floats, as WriteInputs writes them.
   virtual torch::Tensor Logits(const torch::Tensor& inputs, Form form = Form::kFast) = 0;  // (B, M)
 
   const NetConfig config;
@@ -106,7 +106,8 @@ struct PolicyMlp : NetModule {
 
 PolicyNet MakeNet(const NetConfig& config);
 
-// Fills the network from a .pt, a .safetensors or a folder with model.safetensors. Throws Error.
+// Fills the network from a .pt, a .safetensors or a folder with model.safetensors. Attack planes
+// that only the network has start with weights of zero, so that it answers alike. Throws Error.
 void LoadWeightsInto(NetModule& net, const std::string& path);
 
 }  // namespace kibitz::policy

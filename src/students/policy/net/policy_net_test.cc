@@ -2,6 +2,7 @@
 // gradients of all parameters, and the same numbers with any number of threads.
 #include "students/policy/net/policy_net.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/weights/safetensors.h"
 #include "learn/autocast.h"
 #include "learn/runtime.h"
 #include "learn/weights.h"
@@ -16,10 +18,12 @@
 #include "students/policy/data/move_planes.h"
 #include "students/policy/data/vocabulary.h"
 #include "students/policy/net/loss.h"
+#include "tests/support/test_data.h"
 
 namespace kibitz::policy {
 namespace {
 
+using kibitz::testing::MessageOf;
 using torch::Tensor;
 
 Tensor Random(at::IntArrayRef shape, uint64_t seed) {
@@ -57,7 +61,7 @@ std::vector<std::string> NamesOfResults(const NetModule& net) {
 
 void ExpectSame(const NetConfig& config, int64_t boards) {
   const PolicyNet net = MakeRandomNet(config);
-  const Tensor inputs = (Random({boards, config.Inputs()}, 2) > 1).to(torch::kFloat32);
+  const Tensor inputs = (Random({boards, config.form().size()}, 2) > 1).to(torch::kFloat32);
   const auto expected = Evaluate(*net, inputs, Form::kPlain);
   learn::SetThreads(1);
   const auto one = Evaluate(*net, inputs, Form::kFast);
@@ -114,6 +118,9 @@ TEST(PolicyNet, FastFormOfPlanes) {
     config.kernel_size = kernel;
     config.head = HeadKind::kPlanes;
     ExpectSame(config, 13);
+    config.flip_board = true;
+    config.attack_planes = true;
+    ExpectSame(config, 13);
   }
 }
 
@@ -121,7 +128,7 @@ TEST(PolicyNet, FastFormOfPlanes) {
 // numbers that nearly cancel.
 void ExpectClose(const NetConfig& config, int64_t boards) {
   const PolicyNet net = MakeRandomNet(config);
-  const Tensor inputs = (Random({boards, config.Inputs()}, 2) > 1).to(torch::kFloat32);
+  const Tensor inputs = (Random({boards, config.form().size()}, 2) > 1).to(torch::kFloat32);
   learn::SetThreads(1);
   const auto expected = Evaluate(*net, inputs, Form::kFast);
   const learn::Autocast autocast(torch::kCPU, true);
@@ -147,6 +154,7 @@ TEST(PolicyNet, MixedFormIsCloseToTheFastOne) {
       config.num_layers = 2;
       config.flip_board = boards % 2 == 0;
       config.norm = boards == 13 ? NormKind::kRmsNorm : NormKind::kLayerNorm;
+      config.attack_planes = boards == 350;
       config.head = boards == 350 ? HeadKind::kPlanes : HeadKind::kFlat;
       SCOPED_TRACE(fmt::format("{} channels, {} boards", channels, boards));
       ExpectClose(config, boards);
@@ -164,6 +172,43 @@ TEST(PolicyNet, MixedFormOfOtherWindows) {
   ExpectClose(config, 13);
 }
 
+// Weights of a network without attack planes make one that answers alike and learns to use them.
+TEST(PolicyNet, AttackPlanesStartAtZero) {
+  const kibitz::testing::TempFolder folder;
+  NetConfig config;
+  config.hidden_channels = 12;
+  config.num_layers = 1;
+  config.flip_board = true;
+  const PolicyNet before = MakeRandomNet(config);
+  io::WriteSafetensors(folder.File("model.safetensors"), {learn::WeightsOf(*before)});
+  config.attack_planes = true;
+  const PolicyNet net = MakeRandomNet(config);
+  LoadWeightsInto(*net, folder.File("model.safetensors"));
+  const auto first = [](const Tensor& tensor, int64_t dimension) {
+    return tensor.narrow(dimension, 0, InputForm{.flip = true}.channels());
+  };
+  const Tensor inputs = (Random({13, config.form().size()}, 2) > 1).to(torch::kFloat32);
+  const Tensor fewer = first(inputs.view({13, 64, -1}), 2).contiguous().view({13, -1});
+  for (const Form form : {Form::kPlain, Form::kFast}) {
+    const auto expected = Evaluate(*before, fewer, form);
+    const auto found = Evaluate(*net, inputs, form);
+    EXPECT_LT((found[0] - expected[0]).abs().max().item<double>(), 1e-5);
+    EXPECT_GT(found[1].narrow(1, 17, kAttackPlanes).abs().min().item<double>(), 0);
+    EXPECT_LT((first(found[1], 1) - expected[1]).abs().max().item<double>(),
+              1e-5 * expected[1].abs().max().item<double>());
+  }
+  const auto own = net->named_parameters();
+  for (const auto& item : before->named_parameters()) {
+    const Tensor& copied = own[item.key()];
+    const bool input = item.key() == "layers.0.weight";
+    EXPECT_TRUE(torch::equal(input ? first(copied, 1) : copied, item.value())) << item.key();
+  }
+  // A network that lacks them cannot read the weights of one that has them.
+  io::WriteSafetensors(folder.File("more.safetensors"), {learn::WeightsOf(*net)});
+  EXPECT_THAT(MessageOf([&] { LoadWeightsInto(*before, folder.File("more.safetensors")); }),
+              ::testing::HasSubstr("layers.0.weight is [12, 46, 3, 3], expected [12, 17, 3, 3]"));
+}
+
 // The labels of a few boards by heart.
 double LossAfterSteps(Form form, int steps) {
   NetConfig config;
@@ -171,7 +216,7 @@ double LossAfterSteps(Form form, int steps) {
   config.num_layers = 2;
   const PolicyNet net = MakeNet(config);
   learn::InitWeights(*net, 1);
-  const Tensor inputs = (Random({48, config.Inputs()}, 2) > 1).to(torch::kFloat32);
+  const Tensor inputs = (Random({48, config.form().size()}, 2) > 1).to(torch::kFloat32);
   const Tensor moves = torch::arange(48) * 37 % config.num_moves;
   torch::optim::AdamW optimizer(net->parameters(), torch::optim::AdamWOptions(1e-3));
   double loss = 0;
@@ -233,7 +278,7 @@ TEST(PolicyNet, RecomputedBlocksGiveTheSameGradients) {
     config.num_layers = 3;
     config.kernel_size = kernel;
     const PolicyNet net = MakeRandomNet(config);
-    const Tensor inputs = (Random({13, config.Inputs()}, 2) > 1).to(torch::kFloat32);
+    const Tensor inputs = (Random({13, config.form().size()}, 2) > 1).to(torch::kFloat32);
     for (Form form : {Form::kPlain, Form::kFast, Form::kMixed}) {
       if (form == Form::kMixed && !nn::HasAvx512Bf16()) continue;
       net->recompute_blocks = false;

@@ -49,7 +49,7 @@ StreamOptions PolicyTrainee::TrainingStream() const {
   return {.seed = options_.training.seed,
           .batch_size = options_.data.batch_size,
           .epochs = options_.training.num_epochs,
-          .form = {.flat = !options_.model.IsCnn(), .flip = options_.model.flip_board},
+          .form = options_.model.form(),
           .label = options_.label,
           .threads = options_.data.loader_threads};
 }

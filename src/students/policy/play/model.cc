@@ -122,7 +122,7 @@ Model::Norm Model::ReadNorm(const io::StateDict& weights, const std::string& nam
 
 void Model::ReadCnn(const io::StateDict& weights) {
   const int64_t channels = config_.hidden_channels;
-  input_ = ReadConv(weights, "layers.0", ChannelsOf(config_.flip_board));
+  input_ = ReadConv(weights, "layers.0", config_.form().channels());
   for (int i = 0; i < config_.num_layers; ++i) {
     const std::string name = fmt::format("layers.{}.", i + 2);
     blocks_.push_back({.ln1 = ReadNorm(weights, name + "ln1", {channels, 8, 8}),
@@ -209,13 +209,13 @@ void Model::Normalise(const Norm& norm, const float* from, int64_t boards, float
 }
 
 void Model::WriteInputs(std::span<const PackedPosition> positions, Workspace& space) const {
-  const int64_t channels = ChannelsOf(config_.flip_board);
+  const int64_t channels = config_.form().channels();
   const int64_t row = RowOf(channels);
   space.inputs.Reserve(static_cast<int64_t>(positions.size()) * 64 * row);
   float* to = space.inputs.data();
   std::vector<float> board(static_cast<size_t>(64 * channels));
   for (const PackedPosition& position : positions) {
-    WriteChannels(position, config_.flip_board, board.data());
+    policy::WriteInputs(position, config_.form(), board.data());
     for (int64_t square = 0; square < 64; ++square, to += row) {
       std::copy_n(board.data() + square * channels, channels, to);
       std::fill_n(to + channels, row - channels, 0.0F);
@@ -226,7 +226,7 @@ void Model::WriteInputs(std::span<const PackedPosition> positions, Workspace& sp
 void Model::RunCnn(std::span<const PackedPosition> positions, Workspace& space,
                    float* features) const {
   const auto boards = static_cast<int64_t>(positions.size());
-  const int64_t inputs = ChannelsOf(config_.flip_board);
+  const int64_t inputs = config_.form().channels();
   const int64_t channels = config_.hidden_channels;
   const int64_t row = RowOf(channels);
   const int64_t size = boards * 64 * row;
@@ -292,7 +292,7 @@ void Model::RunLinears(std::span<const PackedPosition> positions, float* logits)
       if (config_.IsCnn()) {
         std::copy_n(from, linear.inputs(), out);
       } else if (layer == 0) {
-        WriteFlat(positions[static_cast<size_t>(row)], out);
+        policy::WriteInputs(positions[static_cast<size_t>(row)], config_.form(), out);
       } else {
         for (int64_t i = 0; i < linear.inputs(); ++i) out[i] = std::max(0.0F, from[i]);
       }

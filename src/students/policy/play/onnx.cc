@@ -25,7 +25,7 @@ class CnnExport {
 
   std::string Run() {
     const int64_t channels = config_.hidden_channels;
-    std::string x = Gelu(Conv(Inputs(), "layers.0", ChannelsOf(config_.flip_board)));
+    std::string x = Gelu(Conv(Inputs(), "layers.0", config_.form().channels()));
     for (int i = 0; i < config_.num_layers; ++i) {
       const std::string name = fmt::format("layers.{}.", i + 2);
       const std::string y =
@@ -72,10 +72,11 @@ class CnnExport {
   // Meta is the same on every square.
   std::string Inputs() {
     const std::vector<float> ones(64, 1.0F);
-    const std::string cells =
-        graph_.Reshape("meta", {-1, ChannelsOf(config_.flip_board) - kPlanes, 1, 1});
+    const std::string cells = graph_.Reshape("meta", {-1, config_.form().metas(), 1, 1});
     const std::string meta = graph_.Node("Mul", {cells, graph_.Add("board", ones, {1, 1, 8, 8})});
-    return graph_.Node("Concat", {"planes", meta}, {{"axis", int64_t{1}}});
+    std::vector<std::string> parts = {"planes", meta};
+    if (config_.attack_planes) parts.emplace_back("attacks");
+    return graph_.Node("Concat", parts, {{"axis", int64_t{1}}});
   }
 
   std::string Conv(const std::string& x, const std::string& name, int64_t inputs) {
@@ -152,17 +153,19 @@ std::string MovesText(const io::ModelFile& file, const NetConfig& config) {
 
 OnnxGraph OnnxOf(const io::ModelFile& file) {
   const NetConfig config = ConfigOf(file);
-  const bool flip = config.IsCnn() && config.flip_board;
   OnnxGraph graph("policy");
   graph.AddInput("planes", OnnxType::kFloat, {-1, kPlanes, 8, 8});
-  graph.AddInput("meta", OnnxType::kFloat, {-1, ChannelsOf(flip) - kPlanes});
+  graph.AddInput("meta", OnnxType::kFloat, {-1, config.form().metas()});
+  if (config.attack_planes) {
+    graph.AddInput("attacks", OnnxType::kFloat, {-1, kAttackPlanes, 8, 8});
+  }
   const std::string logits = config.IsCnn() ? CnnExport(file.weights, config, graph).Run()
                                             : MlpLogits(file.weights, config, graph);
   graph.AddOutput("logits", logits, OnnxType::kFloat, {-1, config.num_moves});
   NetConfig sizes = config;
   graph.AddMetadata("kind", "policy");
   graph.AddMetadata("config", FieldsOf(sizes).ToTree().dump());
-  graph.AddMetadata("flip_board", flip ? "1" : "0");
+  graph.AddMetadata("flip_board", config.flip_board ? "1" : "0");
   graph.AddMetadata("moves", MovesText(file, config));
   return graph;
 }

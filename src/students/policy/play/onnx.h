@@ -1,6 +1,7 @@
 // A policy network as ONNX: inputs "planes" (batch, 13, 8, 8) and "meta" (batch, 5; with flip 4),
-// output "logits" (batch, moves). Planes and meta are those of data/planes.h, with flip as the side
-// to move sees the board; the metadata "moves" names the outputs.
+// with attack planes also "attacks" (batch, 29, 8, 8); output "logits" (batch, moves). All inputs
+// are those of data/planes.h, with flip as the side to move sees the board; the metadata "moves"
+// names the outputs.
 #pragma once
 
 #include "io/weights/model_file.h"
