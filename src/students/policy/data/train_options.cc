@@ -43,11 +43,17 @@ TrainOptions Completed(TrainOptions options) {
   }
   if (!options.init.empty()) {
     NetConfig config = ConfigOf(io::ReadModel(options.init));
-    const bool adds_attacks = options.model.attack_planes && !config.attack_planes &&
-                              std::ranges::count(options.given_model, "attack_planes") > 0;
-    if (adds_attacks) {
+    const auto given = [&](const char* key) {
+      return std::ranges::count(options.given_model, key) > 0;
+    };
+    if (given("attack_planes") && options.model.attack_planes && !config.attack_planes) {
       LogInfo("{} knows no attack planes; they are added with weights of zero", options.init);
       config.attack_planes = true;
+    }
+    if (given("num_layers") && config.IsCnn() && options.model.num_layers > config.num_layers) {
+      LogInfo("{} has {} blocks; {} are added that change nothing at first", options.init,
+              config.num_layers, options.model.num_layers - config.num_layers);
+      config.num_layers = options.model.num_layers;
     }
     options.model = learn::ModelOfWeights(options.model, config, options.given_model, options.init);
   }

@@ -107,7 +107,8 @@ struct PolicyMlp : NetModule {
 PolicyNet MakeNet(const NetConfig& config);
 
 // Fills the network from a .pt, a .safetensors or a folder with model.safetensors. Attack planes
-// that only the network has start with weights of zero, so that it answers alike. Throws Error.
+// and blocks that only the network has start with weights of zero, so that it answers alike. Throws
+// Error.
 void LoadWeightsInto(NetModule& net, const std::string& path);
 
 }  // namespace kibitz::policy

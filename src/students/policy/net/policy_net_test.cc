@@ -209,6 +209,33 @@ TEST(PolicyNet, AttackPlanesStartAtZero) {
               ::testing::HasSubstr("layers.0.weight is [12, 46, 3, 3], expected [12, 17, 3, 3]"));
 }
 
+// A network with more blocks than its weights answers alike at first, and its new blocks learn.
+TEST(PolicyNet, AddedBlocksChangeNothingAtFirst) {
+  const kibitz::testing::TempFolder folder;
+  NetConfig config;
+  config.hidden_channels = 12;
+  config.num_layers = 1;
+  config.flip_board = true;
+  const PolicyNet before = MakeRandomNet(config);
+  io::WriteSafetensors(folder.File("model.safetensors"), {learn::WeightsOf(*before)});
+  config.num_layers = 3;
+  const PolicyNet net = MakeRandomNet(config);
+  LoadWeightsInto(*net, folder.File("model.safetensors"));
+  const Tensor inputs = (Random({13, config.form().size()}, 2) > 1).to(torch::kFloat32);
+  for (const Form form : {Form::kPlain, Form::kFast}) {
+    torch::NoGradGuard guard;
+    EXPECT_LT((net->Logits(inputs, form) - before->Logits(inputs, form)).abs().max().item<double>(),
+              1e-5);
+  }
+  net->Logits(inputs, Form::kFast).square().sum().backward();
+  for (const char* name : {"layers.3.conv2.weight", "layers.4.conv2.weight"}) {
+    EXPECT_GT(net->named_parameters()[name].grad().abs().max().item<double>(), 0) << name;
+  }
+  // Nor does a network of fewer blocks read what has more.
+  io::WriteSafetensors(folder.File("more.safetensors"), {learn::WeightsOf(*net)});
+  EXPECT_THROW(LoadWeightsInto(*before, folder.File("more.safetensors")), Error);
+}
+
 // The labels of a few boards by heart.
 double LossAfterSteps(Form form, int steps) {
   NetConfig config;
