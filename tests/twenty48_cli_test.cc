@@ -67,6 +67,26 @@ TEST(Twenty48Cli, GamesDoNotDependOnThreadsAndResume) {
   EXPECT_EQ(StepsIn(folder.File("three")), StepsIn(folder.File("one")));
 }
 
+TEST(Twenty48Cli, TheOracleResumesWithTheOptionsItBeganWith) {
+  const TempFolder folder;
+  const auto learn = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"oracle", "--out", folder.File("tables.safetensors"),
+                                      "--json", "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Twenty48(words);
+  };
+  ASSERT_EQ(learn({"--games", "3", "--patterns", "0123", "--trace", "0.25"}).code, 0);
+  const Ran other = learn({"--games", "5", "--trace", "0.5"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("tables.safetensors began with trace = 0.25, not 0.5"),
+                               HasSubstr("another --out")));
+  EXPECT_EQ(learn({"--games", "4", "--patterns", "4567"}).code, 2);
+  const Ran same = learn({"--games", "5", "--trace", "0.25"});
+  ASSERT_EQ(same.code, 0) << same.err;
+  EXPECT_EQ(json::parse(same.out)["games"], 5);
+  EXPECT_EQ(json::parse(learn({"--games", "6"}).out)["games"], 6);
+}
+
 TEST(Twenty48Cli, TheOracleLabelsTheGamesOfAStudent) {
   const TempFolder folder;
   const std::string model = testing::Twenty48Models("action_policy").at(0);

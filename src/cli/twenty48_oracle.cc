@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "base/error.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/progress.h"
@@ -26,6 +29,7 @@ struct OracleOptions {
   double max_seconds = 0;
   int64_t save_every = 20'000;
   std::string weights;
+  std::vector<std::string> given;  // Names of fields.
 };
 
 Fields FieldsOf(OracleOptions& options) {
@@ -43,9 +47,27 @@ Fields FieldsOf(OracleOptions& options) {
   return fields;
 }
 
+void NoteGiven(OracleOptions& options, const Fields& fields) {
+  for (const std::string& name : fields.Names()) {
+    if (fields.WasGiven(name)) options.given.push_back(name);
+  }
+}
+
+// An unfinished run goes on with the options it began with.
 NTupleLearner Open(const OracleOptions& options) {
   if (!std::filesystem::exists(options.out)) return NTupleLearner(options.learning);
   NTupleLearner learner = NTupleLearner::Load(options.out);
+  oracles::NTupleLearningOptions asked = options.learning;
+  oracles::NTupleLearningOptions began = learner.options();
+  const nlohmann::ordered_json wanted = FieldsOf(asked).ToTree();
+  const nlohmann::ordered_json kept = FieldsOf(began).ToTree();
+  for (const auto& [name, value] : kept.items()) {
+    if (std::ranges::count(options.given, name) > 0 && wanted.at(name) != value) {
+      throw Error::Usage(
+          "{} began with {} = {}, not {}; leave the option out to resume, or choose another --out",
+          options.out, name, value.dump(), wanted.at(name).dump());
+    }
+  }
   LogInfo("{}: resumes after {} games", options.out, learner.games());
   return learner;
 }

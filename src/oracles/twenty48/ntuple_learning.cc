@@ -49,6 +49,11 @@ Fields FieldsOf(NTupleLearningOptions& options) {
              "initial value of a board, in points; above 0 explores more", {.min = 0, .max = 1e6});
   fields.Add("restart_from", options.restart_from,
              "replay games of at least this many moves from their middle; 0: never", {.min = 0});
+  fields.Add(
+      "trace", options.trace,
+      "lambda of TD(lambda), the share of a target that the next target makes; 0: the value of "
+      "the next board alone",
+      {.min = 0, .max = 1});
   return fields;
 }
 
@@ -76,6 +81,7 @@ NTupleLearner NTupleLearner::Load(const std::string& path) {
         path);
   }
   NTupleLearningOptions options;
+  options.trace = 0;  // As files that do not name it were made.
   FieldsOf(options).ReadTree(nlohmann::ordered_json::parse(*config), path);
   NTupleLearner learner(options);
   learner.network_ = NTupleNetwork::Load(path);
@@ -133,13 +139,15 @@ void NTupleLearner::Play(Game& game, Rng& rng) {
 // Backward from the end of the game, so that its outcome reaches the first moves at once.
 // Prefetches the entries of the next step while it corrects those of this one.
 void NTupleLearner::LearnFromSteps() {
+  const auto trace = static_cast<float>(options_.trace);
   float target = 0;  // Of the current afterstate: the points still to come.
   Entries entries{.at = std::vector<uint32_t>(static_cast<size_t>(network_.terms()))};
   Entries before = entries;
   if (!steps_.empty()) Find(steps_.back().afterstate, entries);
   for (size_t i = steps_.size(); i-- > 0;) {
     if (i > 0) Find(steps_[i - 1].afterstate, before);
-    target = static_cast<float>(steps_[i].points) + Correct(entries, target);
+    const float value = Correct(entries, target);
+    target = static_cast<float>(steps_[i].points) + value + trace * (target - value);
     std::swap(entries, before);
   }
   moves_ += std::ssize(steps_);

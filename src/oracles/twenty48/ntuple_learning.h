@@ -29,6 +29,9 @@ struct NTupleLearningOptions {
   // A game of at least this many moves is replayed from its middle, and so is the replay: late
   // boards, which few games reach, come up more often (Matsuzaki, 2017). 0: never.
   int64_t restart_from = 500;
+  // Lambda of TD(lambda). A target is the next points plus a mean of the next value and the next
+  // target; this is the target's share.
+  double trace = 0.5;
 };
 Fields FieldsOf(NTupleLearningOptions& options);
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "base/random.h"
 #include "oracles/twenty48/ntuple_learning.h"
 #include "tests/support/test_data.h"
@@ -14,6 +16,7 @@ using kibitz::testing::MessageOf;
 using kibitz::testing::TempFolder;
 using ::testing::HasSubstr;
 using twenty48::Board;
+using twenty48::Game;
 
 TEST(NTuple, GathersNibblesAsThePlainWay) {
   Rng rng({.seed = 1});
@@ -93,6 +96,28 @@ TEST(NTupleLearning, ScoresRise) {
   const double first = mean(100);
   mean(3000);
   EXPECT_GT(mean(100), 4 * first);
+}
+
+// With a rate next to nothing all values stay near 0. So a target is the sum of the points to come,
+// each smaller by the trace for each move, and the weights tell the sum of all targets.
+TEST(NTupleLearning, ATraceReachesBackFromEachPoint) {
+  NTupleLearningOptions options{.patterns = {"01"}, .seed = 3};
+  options.learning_rate = 1e-7;
+  options.restart_from = 0;
+  const Game game = NTupleLearner(options).LearnGame();
+  const auto targets = [&](double trace) {
+    options.trace = trace;
+    NTupleLearner learner(options);
+    EXPECT_EQ(learner.LearnGame().score, game.score);
+    const std::span<const float> weights = learner.network().table(0);
+    return std::accumulate(weights.begin(), weights.end(), 0.0) / options.learning_rate;
+  };
+  const auto score = static_cast<double>(game.score);
+  ASSERT_GT(score, 300);
+  EXPECT_NEAR(targets(0), score, 20);  // But for the points of the first move.
+  EXPECT_NEAR(targets(0.5), 2 * score, 60);
+  EXPECT_GT(targets(1), 10 * score);
+  EXPECT_LT(targets(1), static_cast<double>(game.moves) * score);
 }
 
 TEST(NTupleLearning, ResumesExactly) {

@@ -1,6 +1,9 @@
 #include "students/twenty48/data/train_options.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "base/log.h"
 #include "learn/options/given_model.h"
 
 namespace kibitz::twenty48 {
@@ -51,7 +54,14 @@ TrainOptions Completed(TrainOptions options) {
   if (!options.init.empty()) {
     const io::ModelFile file = io::ReadModel(options.init);
     if (file.Section("model") != nullptr) {
-      const NetConfig config = ConfigOf(file, options.model.num_attention_heads);
+      NetConfig config = ConfigOf(file, options.model.num_attention_heads);
+      const bool given = std::ranges::count(options.given_model, "num_hidden_layers") > 0;
+      const int more = options.model.num_hidden_layers - config.num_hidden_layers;
+      if (config.tuple_width > 0 && given && more > 0) {
+        LogInfo("{} has {} layers; {} are added that change nothing at first", options.init,
+                config.num_hidden_layers, more);
+        config.num_hidden_layers = options.model.num_hidden_layers;
+      }
       options.model =
           learn::ModelOfWeights(options.model, config, options.given_model, options.init);
     }

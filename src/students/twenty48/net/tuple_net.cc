@@ -1,5 +1,8 @@
 #include "students/twenty48/net/tuple_net.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -120,6 +123,27 @@ void InitTupleNet(TupleNet& net, uint64_t seed) {
   }
 }
 
+namespace {
+
+// Adds the weights of layers that only the network has. They add nothing to their input at first:
+// the last matrix of the MLP is zero, and so is that of attention; all else as the network has it.
+void AddLayers(std::vector<io::NamedTensor>& weights, const TupleNetImpl& net) {
+  for (size_t i = 0; i < net.blocks->size(); ++i) {
+    const std::string layer = fmt::format("blocks.{}.", i);
+    const bool known = std::ranges::any_of(
+        weights, [&](const auto& tensor) { return tensor.name.starts_with(layer); });
+    if (known) continue;
+    for (auto& [name, tensor] : learn::WeightsOf(*(*net.blocks)[i])) {
+      const bool last = name == "mlp.w_down.weight" || name == "attn.wo.weight";
+      weights.push_back(
+          {layer + name,
+           last ? learn::ToFile(torch::zeros_like(learn::FromFile(tensor))) : tensor});
+    }
+  }
+}
+
+}  // namespace
+
 void LoadWeightsInto(TupleNet& net, const std::string& path) {
   const io::StateDict read = io::ReadModel(path).weights;
   if (!IsTupleNet(read)) {
@@ -127,10 +151,12 @@ void LoadWeightsInto(TupleNet& net, const std::string& path) {
   }
   const bool warm = net->attention && !HasAttention(read);
   std::vector<io::NamedTensor> weights = WithFittingHead(read, *net);
+  AddLayers(weights, *net);
   if (warm) {
     for (const io::NamedTensor& own : learn::WeightsOf(*net)) {
-      if (own.name == "tuple_proj" || own.name.starts_with("positions.") ||
-          own.name.find(".attn") != std::string::npos) {
+      const bool known = std::ranges::count(weights, own.name, &io::NamedTensor::name) > 0;
+      if (!known && (own.name == "tuple_proj" || own.name.starts_with("positions.") ||
+                     own.name.find(".attn") != std::string::npos)) {
         weights.push_back(own);
       }
     }

@@ -53,7 +53,8 @@ TORCH_MODULE(TupleNet);
 void InitTupleNet(TupleNet& net, uint64_t seed);
 
 // As the encoder's LoadWeightsInto. Where a file without attention fills a network with it, the
-// patterns' rows start as their terms of the board's row.
+// patterns' rows start as their terms of the board's row. Layers that only the network has change
+// nothing at first.
 void LoadWeightsInto(TupleNet& net, const std::string& path);
 
 }  // namespace kibitz::twenty48

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "io/weights/model_file.h"
 #include "learn/weights.h"
@@ -131,6 +132,35 @@ TEST(TupleNet, AttentionStartsAtTheLogitsOfItsWarmStart) {
   net->forward(tokens).square().sum().backward();
   const auto* block = net->blocks[0]->as<BlockImpl>();
   EXPECT_GT(block->attn->wo->weight.grad().abs().max().item<double>(), 0);
+}
+
+// A network with more layers than its weights answers alike at first, and its new layers learn.
+TEST(TupleNet, AddedLayersChangeNothingAtFirst) {
+  NetConfig config = SmallTuples(HeadType::kBinnedEv);
+  const Tensor tokens = TokensOf(MadeUpBoards(9));
+  for (bool before : {false, true}) {
+    TupleNet shallow = Drawn(config, before, 7);
+    const TempFolder folder;
+    io::WriteModel(folder.path(), io::StateDict(learn::WeightsOf(*shallow), folder.path()),
+                   ConfigTree(config, std::nullopt));
+    const Tensor expected = shallow->forward(tokens);
+    NetConfig deeper = config;
+    deeper.num_hidden_layers = 4;
+    TupleNet net(deeper, true);
+    InitTupleNet(net, 8);
+    LoadWeightsInto(net, folder.path());
+    for (Form form : {Form::kPlain, Form::kFused}) {
+      EXPECT_LT((net->forward(tokens, form) - expected).abs().max().item<double>(), 1e-5);
+    }
+    net->forward(tokens).square().sum().backward();
+    const auto* block = net->blocks[3]->as<BlockImpl>();
+    EXPECT_GT(block->mlp->w_down->weight.grad().abs().max().item<double>(), 0);
+    EXPECT_GT(block->attn->wo->weight.grad().abs().max().item<double>(), 0);
+    // Fewer layers than the weights have are refused.
+    io::WriteModel(folder.path(), io::StateDict(learn::WeightsOf(*net), folder.path()),
+                   ConfigTree(deeper, std::nullopt));
+    EXPECT_THROW(LoadWeightsInto(shallow, folder.path()), Error);
+  }
 }
 
 TEST(TupleNet, CountsItsParameters) {
