@@ -108,7 +108,7 @@ io::ModelFile WithAttackPlanes(const io::ModelFile& file) {
   const std::vector<int64_t>& shape = file.weights.Get(name).shape;
   const std::vector<float> from = file.weights.Floats(name, shape);
   const auto before = static_cast<size_t>(shape[1] * shape[2] * shape[3]);  // Of an output.
-  const auto added = static_cast<size_t>(policy::kAttackPlanes * shape[2] * shape[3]);
+  const auto added = static_cast<size_t>(chess::kAttackPlanes * shape[2] * shape[3]);
   Rng rng({.seed = 10, .epoch = 0, .sample = 0, .purpose = Purpose("attack planes")});
   std::vector<float> to;
   for (size_t i = 0; i < from.size(); i += before) {
@@ -118,7 +118,7 @@ io::ModelFile WithAttackPlanes(const io::ModelFile& file) {
   const auto bytes = std::as_bytes(std::span(to));
   std::vector<io::NamedTensor> tensors = file.weights.tensors();
   std::ranges::find(tensors, name, &io::NamedTensor::name)->tensor = io::OwnedTensor(
-      io::DType::kF32, {shape[0], shape[1] + policy::kAttackPlanes, shape[2], shape[3]},
+      io::DType::kF32, {shape[0], shape[1] + chess::kAttackPlanes, shape[2], shape[3]},
       {bytes.begin(), bytes.end()});
   io::ModelFile made = {.weights = io::StateDict(std::move(tensors), file.weights.place()),
                         .config = file.config,
@@ -233,7 +233,7 @@ TEST_F(OnnxTest, PoliciesAnswerAlike) {
     json inputs = {{"planes", Save(name + ".planes", planes, {policy::kPlanes, 8, 8})},
                    {"meta", Save(name + ".meta", meta, {static_cast<int64_t>(meta_size)})}};
     if (form.attacks) {
-      inputs["attacks"] = Save(name + ".attacks", attacks, {policy::kAttackPlanes, 8, 8});
+      inputs["attacks"] = Save(name + ".attacks", attacks, {chess::kAttackPlanes, 8, 8});
     }
     Add(name, policy::OnnxOf(file), inputs, logits, {config.num_moves});
   }
@@ -303,6 +303,17 @@ TEST_F(OnnxTest, DecodersAnswerAlikeByInstinct) {
   files.emplace_back("sight", io::ModelFile{.weights = decoder::RandomWeights(config, 4),
                                             .config = {{"model", FieldsOf(config).ToTree()}},
                                             .place = "random weights"});
+  config.square_attacks = true;
+  files.emplace_back("attacks", io::ModelFile{.weights = decoder::RandomWeights(config, 5),
+                                              .config = {{"model", FieldsOf(config).ToTree()}},
+                                              .place = "random weights"});
+  std::vector<float> attacks(boards.size() * 64 * decoder::kAttackRows);
+  for (size_t i = 0; i < boards.size(); ++i) {
+    for (const decoder::SightRow& attack : decoder::AttacksOf(decoder::BoardTokensOf(boards[i]))) {
+      attacks[(i * 64 + static_cast<size_t>(attack.square)) * decoder::kAttackRows +
+              static_cast<size_t>(attack.row)] = 1;
+    }
+  }
   for (const auto& [name, file] : files) {
     const decoder::WeightsFile weights = decoder::WeightsOf(file);
     decoder::Model model(weights.weights, weights.config, {});
@@ -319,9 +330,11 @@ TEST_F(OnnxTest, DecodersAnswerAlikeByInstinct) {
       model.BoardPolicy(model.Read({&reading, 1}), 1, some);
       logits.insert(logits.end(), some.begin(), some.end());
     }
-    Add(name, decoder::OnnxOf(file),
-        {{"tokens", Save(name + ".tokens", tokens, {decoder::kBoardTokens})}}, logits,
-        {decoder::kMoveVocabularySize});
+    json inputs = {{"tokens", Save(name + ".tokens", tokens, {decoder::kBoardTokens})}};
+    if (weights.config.square_attacks) {
+      inputs["attacks"] = Save(name + ".attacks", attacks, {64, decoder::kAttackRows});
+    }
+    Add(name, decoder::OnnxOf(file), inputs, logits, {decoder::kMoveVocabularySize});
   }
   Compare();
 }

@@ -30,7 +30,8 @@ const NetConfig kConfig = {.embed_dim = 48,
                            .value_votes = true,
                            .board_places = true,
                            .board_before = true,
-                           .square_sight = true};
+                           .square_sight = true,
+                           .square_attacks = true};
 
 // A thought as a training sample that asks for the moves it has.
 Sequence SampleOf(const Thought& thought) {

@@ -15,7 +15,8 @@ const std::vector<NetPart>& NetParts() {
       {&NetConfig::compared_votes, {"compare_vote."}},
       {&NetConfig::board_places, {"place_embedding."}},
       {&NetConfig::board_before, {"before_embedding."}},
-      {&NetConfig::square_sight, {"sight_embedding."}}};
+      {&NetConfig::square_sight, {"sight_embedding."}},
+      {&NetConfig::square_attacks, {"attack_embedding."}}};
   return parts;
 }
 
@@ -55,6 +56,8 @@ Fields FieldsOf(NetConfig& config) {
              "add embeddings of the board before the move to each token of a board");
   fields.Add("square_sight", config.square_sight,
              "add embeddings of the pieces that a square sees, on lines and by knight's jumps");
+  fields.Add("square_attacks", config.square_attacks,
+             "add embeddings of what attacks a square, of pins, checks and flight squares");
   return fields;
 }
 

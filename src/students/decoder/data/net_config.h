@@ -60,6 +60,10 @@ struct NetConfig {
   // sight_embedding.weight: (768, D).
   bool square_sight = false;
 
+  // The squares of such a board also have embeddings added of what attacks them (sight.h): of the
+  // attack planes that hold them. attack_embedding.weight: (29, D).
+  bool square_attacks = false;
+
   // Fixed by the vocabulary; tests use other sizes.
   int vocab_size = kVocabularySize;
   int board_vocab_size = kBoardVocabularySize;

@@ -1,5 +1,7 @@
 #include "students/decoder/data/sight.h"
 
+#include <bit>
+
 #include "base/check.h"
 #include "students/decoder/data/vocabulary.h"
 
@@ -72,6 +74,34 @@ void ForEachSight(std::span<const TokenId> board, const Found& found) {
   }
 }
 
+// Calls found(square, plane) for each square of each attack plane.
+template <typename Found>
+void ForEachAttack(std::span<const TokenId> board, const Found& found) {
+  CHECK(board.size() == kBoardTokens);
+  const bool black = board.back() == kBlackToMove;
+  const int mirror = black ? 56 : 0;
+  chess::MenInView men;
+  for (int square = 0; square < 64; ++square) {
+    const int piece = SightPiece(board[Index(square) + 1]);
+    if (piece < 0) continue;
+    auto& side = (piece >= 6) == black ? men.own : men.enemy;
+    side[Index(5 - piece % 6)] |= uint64_t{1} << (square ^ mirror);  // Tokens go from king to pawn.
+  }
+  int plane = 0;
+  for (chess::Bitboard squares : chess::AttackPlanesOf(men)) {
+    for (; squares != 0; squares &= squares - 1) {
+      found(std::countr_zero(squares) ^ mirror, plane);
+    }
+    ++plane;
+  }
+}
+
+void AddRow(std::span<const float> embedding, int row, int64_t width, int square, float* rows) {
+  const float* from = embedding.data() + row * width;
+  float* to = rows + (square + 1) * width;
+  for (int64_t i = 0; i < width; ++i) to[i] += from[i];
+}
+
 }  // namespace
 
 int SightSquare(int square, int slot) { return Slots()[Index(square)][Index(slot)]; }
@@ -86,11 +116,21 @@ std::vector<SightRow> SightsOf(std::span<const TokenId> board) {
 
 void AddSights(std::span<const TokenId> board, std::span<const float> embedding, int64_t width,
                float* rows) {
-  ForEachSight(board, [&](int square, int row) {
-    const float* from = embedding.data() + row * width;
-    float* to = rows + (square + 1) * width;
-    for (int64_t i = 0; i < width; ++i) to[i] += from[i];
+  ForEachSight(board, [&](int square, int row) { AddRow(embedding, row, width, square, rows); });
+}
+
+std::vector<SightRow> AttacksOf(std::span<const TokenId> board) {
+  std::vector<SightRow> attacks;
+  ForEachAttack(board, [&](int square, int plane) {
+    attacks.push_back({static_cast<int16_t>(square), static_cast<int16_t>(plane)});
   });
+  return attacks;
+}
+
+void AddAttacks(std::span<const TokenId> board, std::span<const float> embedding, int64_t width,
+                float* rows) {
+  ForEachAttack(board,
+                [&](int square, int plane) { AddRow(embedding, plane, width, square, rows); });
 }
 
 }  // namespace kibitz::decoder

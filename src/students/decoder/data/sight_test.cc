@@ -70,9 +70,36 @@ TEST(SightTest, AddsRowsOfTheEmbedding) {
   EXPECT_EQ(rows, expected);
 }
 
+// The planes of the board, on its own squares.
+TEST(SightTest, AttacksAreThoseOfTheBoard) {
+  Rng rng({.seed = 9});
+  Board board;
+  for (int ply = 0; ply < 400; ++ply) {
+    const int mirror = board.side_to_move() == chess::Color::kBlack ? 56 : 0;
+    chess::AttackPlanes planes{};
+    for (const SightRow& attack : AttacksOf(BoardTokensOf(board))) {
+      planes[static_cast<size_t>(attack.row)] |= Square(attack.square ^ mirror).bit();
+    }
+    ASSERT_EQ(planes, chess::AttackPlanesOf(board)) << ply;
+    const chess::MoveList moves = chess::LegalMoves(board);
+    board = moves.empty() ? Board() : board.After(moves[rng.Below(moves.size())]);
+  }
+}
+
+TEST(SightTest, AddsAttacksOfTheEmbedding) {
+  const BoardTokens board = BoardTokensOf(Board());
+  const std::vector<float> embedding(kAttackRows, 1);
+  std::vector<float> rows(kBoardTokens);
+  AddAttacks(board, embedding, 1, rows.data());
+  std::vector<float> counts(kBoardTokens);
+  for (const SightRow& attack : AttacksOf(board)) ++counts[static_cast<size_t>(attack.square) + 1];
+  EXPECT_EQ(rows, counts);
+}
+
 TEST(SightTest, OtherTokensAreEmpty) {
   const BoardTokens empty = BoardTokens{};  // Moves.
   EXPECT_TRUE(SightsOf(empty).empty());
+  EXPECT_TRUE(AttacksOf(empty).empty());
 }
 
 }  // namespace

@@ -185,9 +185,9 @@ uint64_t CountParameters(const NetConfig& c) {
   const uint64_t values =
       2 * ((d + 1) * n(c.value_hidden_size) + (n(c.value_hidden_size) + 1) * n(c.n_buckets));
   const uint64_t fourier = n(c.num_fourier_freq) + (2 * n(c.num_fourier_freq) + 1) * d;
-  const uint64_t places = (c.board_places ? n(kPlaceRows) * d : 0) +
-                          (c.board_before ? n(kBeforeRows) * d : 0) +
-                          (c.square_sight ? n(kSightRows) * d : 0);
+  const uint64_t places =
+      (c.board_places ? n(kPlaceRows) * d : 0) + (c.board_before ? n(kBeforeRows) * d : 0) +
+      (c.square_sight ? n(kSightRows) * d : 0) + (c.square_attacks ? n(kAttackRows) * d : 0);
   const uint64_t squares = c.square_values ? 2 * d * n(c.value_hidden_size) : 0;
   const uint64_t votes =
       (c.line_votes ? d + 1 : 0) + (c.value_votes ? 2 : 0) + (c.compared_votes ? 3 : 0);

@@ -44,8 +44,10 @@ torch::Tensor PlacesOf(const torch::Tensor& ids) {
   return places;
 }
 
-// Rows of the sight embedding and the tokens, among all B * S, that they are added to.
-learn::AddedRows SightsIn(const torch::Tensor& ids) {
+// What SightsOf or AttacksOf finds in each board: rows of its embedding and the tokens, among all
+// B * S, that they are added to.
+learn::AddedRows FoundIn(const torch::Tensor& ids,
+                         std::vector<SightRow> (*find)(std::span<const TokenId>)) {
   const auto numbers = ids.to(torch::kCPU, torch::kInt64).contiguous();
   const std::vector<TokenId> tokens(numbers.data_ptr<int64_t>(),
                                     numbers.data_ptr<int64_t>() + numbers.numel());
@@ -53,7 +55,7 @@ learn::AddedRows SightsIn(const torch::Tensor& ids) {
   const auto length = static_cast<size_t>(ids.size(1));
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] != kStartPos || i % length + kBoardTokens > length) continue;
-    for (const SightRow& sight : SightsOf(std::span(tokens).subspan(i, kBoardTokens))) {
+    for (const SightRow& sight : find(std::span(tokens).subspan(i, kBoardTokens))) {
       sights.Add(static_cast<int64_t>(i) + 1 + sight.square, sight.row);
     }
   }
@@ -127,6 +129,10 @@ DecoderNetImpl::DecoderNetImpl(const NetConfig& config)
     sight_embedding =
         register_module("sight_embedding", torch::nn::Embedding(int64_t{kSightRows}, width));
   }
+  if (config.square_attacks) {
+    attack_embedding =
+        register_module("attack_embedding", torch::nn::Embedding(int64_t{kAttackRows}, width));
+  }
   layers = register_module("layers", torch::nn::ModuleList());
   for (int i = 0; i < config.num_layers; ++i) {
     layers->push_back(learn::TransformerLayer(width, config.num_heads, config.d_ff));
@@ -167,14 +173,17 @@ torch::Tensor DecoderNetImpl::Embed(const torch::Tensor& ids, const ValueInputs&
     if (config.board_places) add(place_embedding, places.narrow(0, 0, 2));
     if (config.board_before) add(before_embedding, places.narrow(0, 2, 2));
   }
-  if (config.square_sight && pass == Pass::kPrefix) {
-    const learn::AddedRows sights = SightsIn(ids);
+  const auto add_found = [&](torch::nn::Embedding& table, const learn::AddedRows& found) {
     const auto list = [&](const std::vector<int64_t>& rows) {
       return torch::tensor(rows, torch::kInt64).to(ids.device());
     };
     embedded = embedded.flatten(0, 1)
-                   .index_add(0, list(sights.to), sight_embedding(list(sights.rows)))
+                   .index_add(0, list(found.to), table(list(found.rows)))
                    .view(embedded.sizes());
+  };
+  if (pass == Pass::kPrefix) {
+    if (config.square_sight) add_found(sight_embedding, FoundIn(ids, SightsOf));
+    if (config.square_attacks) add_found(attack_embedding, FoundIn(ids, AttacksOf));
   }
   const auto& wl = values.wl_positions;
   const auto& d = values.d_positions;

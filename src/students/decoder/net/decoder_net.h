@@ -69,6 +69,7 @@ struct DecoderNetImpl : torch::nn::Module {
   torch::nn::Embedding place_embedding = nullptr;   // (kPlaceRows, D), with board_places.
   torch::nn::Embedding before_embedding = nullptr;  // (kBeforeRows, D), with board_before.
   torch::nn::Embedding sight_embedding = nullptr;   // (kSightRows, D), with square_sight.
+  torch::nn::Embedding attack_embedding = nullptr;  // (kAttackRows, D), with square_attacks.
   torch::nn::ModuleList layers = nullptr;           // Of TransformerLayer.
   learn::RmsNorm norm = nullptr;
   torch::nn::Linear board_head = nullptr;            // D -> V

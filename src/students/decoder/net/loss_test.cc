@@ -131,6 +131,7 @@ TEST(LossTest, PackedIsPlainWithRichTargets) {
       config.board_places = mean_values;
       config.board_before = mean_values && layers > 1;
       config.square_sight = mean_values && layers != 2;
+      config.square_attacks = mean_values && layers != 3;
       DecoderNet net(config);
       InitNet(net, 1);
       if (net->value_vote) torch::nn::init::constant_(net->value_vote->weight, 0.1);

@@ -1,9 +1,9 @@
 // The loss that computes only what is scored. Both passes use the same weights: their rows form one
 // matrix, followed by the branches' rows. In the first layer both passes share their rows, unless
-// squares see (square_sight); in the last one only the rows that a head reads are computed. A
-// sequence without board targets has no causal pass. Letters: T tokens, D width, A tokens of the
-// causal pass, N branches, C scored tokens of the causal pass, G rows of the prefix pass that a
-// head reads.
+// squares see (square_sight, square_attacks); in the last one only the rows that a head reads are
+// computed. A sequence without board targets has no causal pass. Letters: T tokens, D width, A
+// tokens of the causal pass, N branches, C scored tokens of the causal pass, G rows of the prefix
+// pass that a head reads.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -384,19 +384,31 @@ Tensor AddPlaces(DecoderNet& net, const Batch& batch, const Tensor& embedded) {
   return placed;
 }
 
-// Adds what the squares of boards see. embedded: (T + N, D).
+// Adds what the squares of boards see and what attacks them. embedded: (T + N, D).
 Tensor WithSights(DecoderNet& net, const Batch& batch, const Tensor& embedded) {
   const std::vector<TokenId> tokens(batch.ids.begin(), batch.ids.end());
+  const NetConfig& config = net->config;
   learn::AddedRows sights;
+  learn::AddedRows attacks;
   for (const Block& block : batch.blocks) {
     const auto count = static_cast<size_t>(block.end - block.begin);
     if (count != kBoardTokens || tokens[static_cast<size_t>(block.begin)] != kStartPos) continue;
     const auto board = std::span(tokens).subspan(static_cast<size_t>(block.begin), count);
-    for (const SightRow& sight : SightsOf(board)) {
-      sights.Add(block.begin + 1 + sight.square, sight.row);
+    if (config.square_sight) {
+      for (const SightRow& sight : SightsOf(board)) {
+        sights.Add(block.begin + 1 + sight.square, sight.row);
+      }
+    }
+    if (config.square_attacks) {
+      for (const SightRow& attack : AttacksOf(board)) {
+        attacks.Add(block.begin + 1 + attack.square, attack.row);
+      }
     }
   }
-  return learn::AddRows(embedded, net->sight_embedding->weight, sights);
+  Tensor seen = embedded;
+  if (config.square_sight) seen = learn::AddRows(seen, net->sight_embedding->weight, sights);
+  if (config.square_attacks) seen = learn::AddRows(seen, net->attack_embedding->weight, attacks);
+  return seen;
 }
 
 // Embeddings of all tokens, the values' ones replaced, and of the branches: (T + N, D).
@@ -473,7 +485,7 @@ Tensor RunLayers(DecoderNet& net, const Batch& batch, const Questions& questions
                  const ShownValues& shown, bool recompute) {
   const PlanMaker plans(batch, questions, net->config);
   const size_t count = net->layers->size();
-  const bool sight = net->config.square_sight;
+  const bool sight = net->config.square_sight || net->config.square_attacks;
   const auto middle = count > (sight ? 1 : 2) ? plans.Make(false, false) : nullptr;
   auto x = Embed(net, batch, shown);  // (T + N, D)
   if (sight) {

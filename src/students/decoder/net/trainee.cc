@@ -76,6 +76,7 @@ DecoderTrainee::DecoderTrainee(const TrainOptions& options)
     net_->tok_embedding->weight.mul_(options.embedding_std);
     if (options.model.board_places) net_->place_embedding->weight.mul_(options.embedding_std);
     if (options.model.square_sight) net_->sight_embedding->weight.mul_(options.embedding_std);
+    if (options.model.square_attacks) net_->attack_embedding->weight.mul_(options.embedding_std);
   } else {
     const std::string& path = options.pretrain_checkpoint;
     const WeightsFile file = ReadWeightsFile(path, options.model.num_heads);

@@ -52,6 +52,7 @@ struct Model::Network {
   std::vector<float> places;      // (kPlaceRows, D) with board_places.
   std::vector<float> before;      // (kBeforeRows, D) with board_before.
   std::vector<float> sight;       // (kSightRows, D) with square_sight.
+  std::vector<float> attacks;     // (kAttackRows, D) with square_attacks.
   std::vector<float> wl_centers;
   std::vector<float> d_centers;
   Linear board_head;
@@ -153,6 +154,9 @@ void Model::Network::LoadEmbeddings(const io::StateDict& weights) {
   if (config.square_sight) {
     sight = weights.Floats("sight_embedding.weight", {kSightRows, width});
   }
+  if (config.square_attacks) {
+    attacks = weights.Floats("attack_embedding.weight", {kAttackRows, width});
+  }
   wl_centers = weights.Floats("wl_bucket_centers", {buckets});
   d_centers = weights.Floats("d_bucket_centers", {buckets});
   const auto frequencies = weights.Floats("fourier_encoder.frequencies", {1, count});
@@ -190,7 +194,7 @@ float Model::DOf(int bucket) const { return network_->d_centers[static_cast<size
 size_t Model::memory_bytes() const {
   size_t bytes = network_->layers.memory_bytes();
   bytes += (network_->embeddings.size() + network_->places.size() + network_->before.size() +
-            network_->sight.size() + network_->policy_weight.size() +
+            network_->sight.size() + network_->attacks.size() + network_->policy_weight.size() +
             network_->thinking_policy_weight.size() + network_->wl_from.size() +
             network_->wl_to.size()) *
            sizeof(float);
@@ -252,11 +256,14 @@ const float* Model::Read(std::span<const Reading> readings, const std::stop_toke
       add(network_->before, input.places().other);
       x += width;
     }
-    if (!network_->sight.empty() && reading.is_board()) {
+    const bool seeing = !network_->sight.empty() || !network_->attacks.empty();
+    if (seeing && reading.is_board()) {
       BoardTokens board;
       std::ranges::transform(reading.inputs, board.begin(),
                              [](const Input& input) { return static_cast<TokenId>(input.row()); });
-      AddSights(board, network_->sight, width, x - kBoardTokens * width);
+      float* rows = x - kBoardTokens * width;
+      if (!network_->sight.empty()) AddSights(board, network_->sight, width, rows);
+      if (!network_->attacks.empty()) AddAttacks(board, network_->attacks, width, rows);
     }
   }
   return network_->layers.Run(team_, pass, memory_, stop) ? memory_.hidden.data() : nullptr;

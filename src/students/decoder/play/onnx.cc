@@ -41,6 +41,7 @@ class BoardExport {
       x = graph_.Node("Add", {x, places});
     }
     if (config_.square_sight) x = graph_.Node("Add", {x, Sights()});
+    if (config_.square_attacks) x = graph_.Node("Add", {x, Attacks()});
     for (int i = 0; i < config_.num_layers; ++i) {
       const std::string layer = fmt::format("layers.{}.", i);
       x = graph_.Node("Add", {x, Attention(Norm(x, layer + "sa_norm"), layer + "attn.")});
@@ -114,10 +115,22 @@ class BoardExport {
     const std::string on_lines = looked_up(graph_.Node("Mul", {lines, open}), 0, kLineSlots);
     const std::string by_jumps =
         looked_up(slots(kLineSlots, kSightSlots, {-1, 64, kSightJumps}), kLineSlots, kSightSlots);
-    std::vector<float> places(static_cast<size_t>(kBoardTokens * 64));  // From squares to tokens.
+    return AtSquares(graph_.Node("Add", {on_lines, by_jumps}), "sight.places");
+  }
+
+  // The input says which planes hold a square.
+  std::string Attacks() {
+    const int64_t d = config_.embed_dim;
+    const std::string rows =
+        graph_.Add("attack_embedding.weight",
+                   weights_.Floats("attack_embedding.weight", {kAttackRows, d}), {kAttackRows, d});
+    return AtSquares(graph_.Node("MatMul", {"attacks", rows}), "attacks.places");
+  }
+  // From squares, (batch, 64, d), to tokens, (batch, 68, d).
+  std::string AtSquares(const std::string& squares, const std::string& name) {
+    std::vector<float> places(static_cast<size_t>(kBoardTokens * 64));
     for (size_t square = 0; square < 64; ++square) places[(square + 1) * 64 + square] = 1;
-    return graph_.Node("MatMul", {graph_.Add("sight.places", places, {kBoardTokens, 64}),
-                                  graph_.Node("Add", {on_lines, by_jumps})});
+    return graph_.Node("MatMul", {graph_.Add(name, places, {kBoardTokens, 64}), squares});
   }
 
   // x cos + (x R) sin, where R sends the pair (a, b) to (-b, a).
@@ -214,6 +227,9 @@ OnnxGraph OnnxOf(const io::ModelFile& file) {
   const WeightsFile decoder = WeightsOf(file);
   OnnxGraph graph("decoder");
   graph.AddInput("tokens", OnnxType::kInt64, {-1, kBoardTokens});
+  if (decoder.config.square_attacks) {
+    graph.AddInput("attacks", OnnxType::kFloat, {-1, 64, kAttackRows});
+  }
   const std::string logits = BoardExport(decoder.weights, decoder.config, graph).Run();
   graph.AddOutput("logits", logits, OnnxType::kFloat, {-1, decoder.config.move_vocab_size});
   NetConfig sizes = decoder.config;

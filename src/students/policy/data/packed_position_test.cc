@@ -279,5 +279,44 @@ TEST(Rows, NumbersOutOfRangeAreRefused) {
   EXPECT_EQ(row.position.analyses, 0);  // The position stays.
 }
 
+TEST(Planes, AttacksAreThoseOfTheBoard) {
+  for (const Board& board : SomeBoards(20)) {
+    ASSERT_EQ(AttackPlanesOf(Pack(board)), chess::AttackPlanesOf(board)) << chess::ToFen(board);
+  }
+}
+
+TEST(Planes, AttacksStandBehindTheOtherChannels) {
+  constexpr InputForm kBare = {.flip = true};
+  constexpr InputForm kForm = {.flip = true, .attacks = true};
+  static_assert(kBare.channels() == 17 && kForm.channels() == 46);
+  std::vector<float> bare(static_cast<size_t>(kBare.size()));
+  std::vector<float> all(static_cast<size_t>(kForm.size()), 7.0F);
+  for (const Board& board : SomeBoards(5)) {
+    const PackedPosition position = Pack(board);
+    const chess::AttackPlanes planes = AttackPlanesOf(position);
+    WriteInputs(position, kBare, bare.data());
+    WriteInputs(position, kForm, all.data());
+    for (size_t square = 0; square < 64; ++square) {
+      for (size_t i = 0; i < 17; ++i) ASSERT_EQ(all[square * 46 + i], bare[square * 17 + i]);
+      for (size_t i = 0; i < chess::kAttackPlanes; ++i) {
+        ASSERT_EQ(all[square * 46 + 17 + i], static_cast<float>(planes[i] >> square & 1)) << i;
+      }
+    }
+  }
+}
+
+// Damaged rows: any bytes.
+TEST(Planes, AttacksOfDamagedRows) {
+  EXPECT_EQ(AttackPlanesOf(PackedPosition{}), chess::AttackPlanes{});
+  Rng rng({.seed = 2});
+  for (int i = 0; i < 2000; ++i) {
+    std::array<uint64_t, 4> words{};
+    for (uint64_t& word : words) word = rng.Below(~uint64_t{0});
+    PackedPosition position;
+    std::memcpy(static_cast<void*>(&position), words.data(), sizeof position);
+    AttackPlanesOf(position);
+  }
+}
+
 }  // namespace
 }  // namespace kibitz::policy

@@ -84,6 +84,23 @@ MetaBytes MetaOf(const PackedPosition& position) {
   return meta;
 }
 
+chess::AttackPlanes AttackPlanesOf(const PackedPosition& position) {
+  const bool black = position.black_to_move();
+  std::array<chess::Bitboard, 16> sets{};  // By piece code.
+  uint64_t bits = position.occupied_bits();
+  for (unsigned i = 0; bits != 0 && i < 32; ++i, bits &= bits - 1) {
+    const size_t code = position.pieces[i / 2] >> (4 * (i & 1)) & 15U;
+    const int square = PackedPosition::SquareOf(std::countr_zero(bits));
+    sets[code] |= uint64_t{1} << (black ? square ^ 56 : square);
+  }
+  chess::MenInView men;
+  for (size_t kind = 0; kind < 6; ++kind) {
+    men.own[kind] = sets[kind + (black ? 9 : 1)];
+    men.enemy[kind] = sets[kind + (black ? 1 : 9)];
+  }
+  return chess::AttackPlanesOf(men);
+}
+
 Result<PackedPosition> FromPlanes(std::span<const uint8_t, kPlaneBytes> planes,
                                   std::span<const int8_t, kMeta> meta) {
   std::array<uint8_t, 64> codes{};  // By square.

@@ -3,8 +3,8 @@
 // first. Meta: the side to move (1 White, -1 Black) and the castling rights K, Q, k, q.
 //
 // With "flip" a network sees the board from the side to move: when Black moves, colours are swapped
-// and ranks mirrored, and the input does not say who moves. Attack planes (attack_planes.h) may
-// follow: they are always from the side to move.
+// and ranks mirrored, and the input does not say who moves. Attack planes
+// (chess/attack_planes.h) may follow: they are always from the side to move.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 #include <span>
 
 #include "base/error.h"
-#include "students/policy/data/attack_planes.h"
+#include "games/chess/attack_planes.h"
 #include "students/policy/data/packed_position.h"
 
 namespace kibitz::policy {
@@ -28,8 +28,9 @@ using MetaBytes = std::array<int8_t, kMeta>;
 
 PlaneBytes PlanesOf(const PackedPosition& position);
 MetaBytes MetaOf(const PackedPosition& position);
-// The inverse. Bad when the planes are no position: two pieces on a square, values other than 0 and
-// 1, not one king each, castling rights without their rook.
+chess::AttackPlanes AttackPlanesOf(const PackedPosition& position);
+// The inverse of planes and meta. Bad when the planes are no position: two pieces on a square,
+// values other than 0 and 1, not one king each, castling rights without their rook.
 Result<PackedPosition> FromPlanes(std::span<const uint8_t, kPlaneBytes> planes,
                                   std::span<const int8_t, kMeta> meta);
 
@@ -44,7 +45,9 @@ struct InputForm {
   // Meta numbers of a square: with flip only the four castling rights.
   constexpr int metas() const { return flip ? 4 : kMeta; }
   // Of a square: planes, meta broadcast to every square, attack planes.
-  constexpr int channels() const { return kPlanes + metas() + (attacks ? kAttackPlanes : 0); }
+  constexpr int channels() const {
+    return kPlanes + metas() + (attacks ? chess::kAttackPlanes : 0);
+  }
   // Numbers of a position.
   constexpr int size() const { return flat ? kFlatInputs : 64 * channels(); }
 };

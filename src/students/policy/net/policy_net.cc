@@ -243,7 +243,7 @@ io::StateDict WithAttackPlanes(const io::StateDict& weights) {
       continue;
     }
     const Tensor before = learn::FromFile(tensor);  // (C, I, K, K)
-    tensor = learn::ToFile(torch::constant_pad_nd(before, {0, 0, 0, 0, 0, kAttackPlanes}));
+    tensor = learn::ToFile(torch::constant_pad_nd(before, {0, 0, 0, 0, 0, chess::kAttackPlanes}));
   }
   return {std::move(tensors), weights.place()};
 }

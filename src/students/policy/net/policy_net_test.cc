@@ -193,7 +193,7 @@ TEST(PolicyNet, AttackPlanesStartAtZero) {
     const auto expected = Evaluate(*before, fewer, form);
     const auto found = Evaluate(*net, inputs, form);
     EXPECT_LT((found[0] - expected[0]).abs().max().item<double>(), 1e-5);
-    EXPECT_GT(found[1].narrow(1, 17, kAttackPlanes).abs().min().item<double>(), 0);
+    EXPECT_GT(found[1].narrow(1, 17, chess::kAttackPlanes).abs().min().item<double>(), 0);
     EXPECT_LT((first(found[1], 1) - expected[1]).abs().max().item<double>(),
               1e-5 * expected[1].abs().max().item<double>());
   }

@@ -157,7 +157,7 @@ OnnxGraph OnnxOf(const io::ModelFile& file) {
   graph.AddInput("planes", OnnxType::kFloat, {-1, kPlanes, 8, 8});
   graph.AddInput("meta", OnnxType::kFloat, {-1, config.form().metas()});
   if (config.attack_planes) {
-    graph.AddInput("attacks", OnnxType::kFloat, {-1, kAttackPlanes, 8, 8});
+    graph.AddInput("attacks", OnnxType::kFloat, {-1, chess::kAttackPlanes, 8, 8});
   }
   const std::string logits = config.IsCnn() ? CnnExport(file.weights, config, graph).Run()
                                             : MlpLogits(file.weights, config, graph);

@@ -1,6 +1,6 @@
 // Attack planes beside a plain computation that walks from square to square, by hand in a few
 // positions, and in mirrors.
-#include "students/policy/data/attack_planes.h"
+#include "games/chess/attack_planes.h"
 
 #include <gtest/gtest.h>
 
@@ -13,14 +13,9 @@
 #include "games/chess/fen.h"
 #include "games/chess/mirror.h"
 #include "games/chess/movegen.h"
-#include "students/policy/data/planes.h"
 
-namespace kibitz::policy {
+namespace kibitz::chess {
 namespace {
-
-using chess::Bitboard;
-using chess::Board;
-using chess::Square;
 
 // Positions of random games; their kings walk about, and pieces hang and are pinned.
 std::vector<Board> SomeBoards(uint64_t games) {
@@ -30,7 +25,7 @@ std::vector<Board> SomeBoards(uint64_t games) {
     Board board;
     for (int ply = 0; ply < 150; ++ply) {
       boards.push_back(board);
-      const chess::MoveList moves = LegalMoves(board);
+      const MoveList moves = LegalMoves(board);
       if (moves.empty()) break;
       board = board.After(moves[rng.Below(moves.size())]);
     }
@@ -43,11 +38,11 @@ using Letters = std::array<char, 64>;
 constexpr std::string_view kKinds = "pnbrqk";
 
 Letters LettersOf(const Board& given) {
-  const bool black = given.side_to_move() == chess::Color::kBlack;
-  const Board board = black ? chess::SwapColours(given) : given;
+  const bool black = given.side_to_move() == Color::kBlack;
+  const Board board = black ? SwapColours(given) : given;
   Letters letters{};
   for (int i = 0; i < 64; ++i) {
-    const chess::Piece piece = board.PieceAt(Square(i));
+    const Piece piece = board.PieceAt(Square(i));
     letters[static_cast<size_t>(i)] = piece.empty() ? '.' : piece.Letter();
   }
   return letters;
@@ -175,9 +170,9 @@ class PlainPlanes {
   AttackPlanes planes_{};
 };
 
-AttackPlanes Of(const Board& board) { return AttackPlanesOf(Pack(board)); }
-
-AttackPlanes Of(const std::string& fen) { return AttackPlanesOf(PackFen(fen).OrThrow(fen)); }
+AttackPlanes Of(const std::string& fen) {
+  return AttackPlanesOf(ParseFen(fen).OrThrow(fen));
+}
 
 Bitboard Squares(const std::string& names) {
   Bitboard set = 0;
@@ -188,11 +183,11 @@ Bitboard Squares(const std::string& names) {
 TEST(AttackPlanes, AreThoseOfThePlainComputation) {
   std::array<uint64_t, kAttackPlanes> squares{};
   for (const Board& board : SomeBoards(60)) {
-    const AttackPlanes planes = Of(board);
+    const AttackPlanes planes = AttackPlanesOf(board);
     const AttackPlanes plain = PlainPlanes(LettersOf(board)).All();
     for (size_t i = 0; i < planes.size(); ++i) {
-      ASSERT_EQ(planes[i], plain[i]) << "plane " << i << " of " << chess::ToFen(board);
-      squares[i] += static_cast<uint64_t>(chess::PopCount(planes[i]));
+      ASSERT_EQ(planes[i], plain[i]) << "plane " << i << " of " << ToFen(board);
+      squares[i] += static_cast<uint64_t>(PopCount(planes[i]));
     }
   }
   for (size_t i = 0; i < squares.size(); ++i) EXPECT_GT(squares[i], 50U) << "plane " << i;
@@ -225,50 +220,30 @@ TEST(AttackPlanes, OfKnownPositions) {
 TEST(AttackPlanes, AreAlikeInMirrors) {
   const auto mirrored = [](Bitboard set) {
     Bitboard result = 0;
-    while (set != 0) result |= Square(chess::TakeFirst(set).index() ^ 7).bit();
+    while (set != 0) result |= Square(TakeFirst(set).index() ^ 7).bit();
     return result;
   };
   for (const Board& board : SomeBoards(40)) {
-    const AttackPlanes planes = Of(board);
-    ASSERT_EQ(Of(chess::SwapColours(board)), planes) << chess::ToFen(board);
-    if (!chess::CanMirrorFiles(board)) continue;
-    const AttackPlanes other = Of(chess::MirrorFiles(board));
+    const AttackPlanes planes = AttackPlanesOf(board);
+    ASSERT_EQ(AttackPlanesOf(SwapColours(board)), planes) << ToFen(board);
+    if (!CanMirrorFiles(board)) continue;
+    const AttackPlanes other = AttackPlanesOf(MirrorFiles(board));
     for (size_t i = 0; i < planes.size(); ++i) ASSERT_EQ(other[i], mirrored(planes[i])) << i;
   }
 }
 
-TEST(AttackPlanes, StandBehindTheOtherChannels) {
-  constexpr InputForm kBare = {.flip = true};
-  constexpr InputForm kForm = {.flip = true, .attacks = true};
-  static_assert(kBare.channels() == 17 && kForm.channels() == 46);
-  std::vector<float> bare(static_cast<size_t>(kBare.size()));
-  std::vector<float> all(static_cast<size_t>(kForm.size()), 7.0F);
-  for (const Board& board : SomeBoards(5)) {
-    const PackedPosition position = Pack(board);
-    const AttackPlanes planes = AttackPlanesOf(position);
-    WriteInputs(position, kBare, bare.data());
-    WriteInputs(position, kForm, all.data());
-    for (size_t square = 0; square < 64; ++square) {
-      for (size_t i = 0; i < 17; ++i) ASSERT_EQ(all[square * 46 + i], bare[square * 17 + i]);
-      for (size_t i = 0; i < kAttackPlanes; ++i) {
-        ASSERT_EQ(all[square * 46 + 17 + i], static_cast<float>(planes[i] >> square & 1)) << i;
-      }
-    }
-  }
-}
-
-// Damaged rows: any bytes.
+// Any sets: two men on a square, no king, many kings.
 TEST(AttackPlanes, OfNoPosition) {
-  EXPECT_EQ(AttackPlanesOf(PackedPosition{}), AttackPlanes{});
+  EXPECT_EQ(AttackPlanesOf(MenInView{}), AttackPlanes{});
   Rng rng({.seed = 2});
   for (int i = 0; i < 2000; ++i) {
-    std::array<uint64_t, 4> words{};
-    for (uint64_t& word : words) word = rng.Below(~uint64_t{0});
-    PackedPosition position;
-    std::memcpy(static_cast<void*>(&position), words.data(), sizeof position);
-    AttackPlanesOf(position);
+    MenInView men;
+    for (auto* side : {&men.own, &men.enemy}) {
+      for (Bitboard& set : *side) set = rng.Next() & rng.Next() & rng.Next();
+    }
+    AttackPlanesOf(men);
   }
 }
 
 }  // namespace
-}  // namespace kibitz::policy
+}  // namespace kibitz::chess

@@ -1,15 +1,11 @@
-#include "students/policy/data/attack_planes.h"
+#include "games/chess/attack_planes.h"
 
 #include <bit>
 
 #include "games/chess/attacks.h"
 
-namespace kibitz::policy {
+namespace kibitz::chess {
 namespace {
-
-using chess::Bitboard;
-using chess::Color;
-using chess::Square;
 
 enum Kind : size_t { kPawn, kKnight, kBishop, kRook, kQueen, kKing };
 
@@ -29,22 +25,13 @@ struct Sides {
   Bitboard occupied() const { return own.all | enemy.all; }
 };
 
-Sides SidesOf(const PackedPosition& position) {
-  const bool black = position.black_to_move();
-  std::array<Bitboard, 16> sets{};  // By piece code.
-  uint64_t bits = position.occupied_bits();
-  for (unsigned i = 0; bits != 0 && i < 32; ++i, bits &= bits - 1) {
-    const size_t code = position.pieces[i / 2] >> (4 * (i & 1)) & 15U;
-    const int square = PackedPosition::SquareOf(std::countr_zero(bits));
-    sets[code] |= uint64_t{1} << (black ? square ^ 56 : square);
-  }
+Sides SidesOf(const MenInView& men) {
   Sides sides;
+  sides.own.men = men.own;
+  sides.enemy.men = men.enemy;
   sides.enemy.color = Color::kBlack;
-  for (size_t kind = kPawn; kind <= kKing; ++kind) {
-    sides.own.men[kind] = sets[kind + (black ? 9 : 1)];
-    sides.enemy.men[kind] = sets[kind + (black ? 1 : 9)];
-    sides.own.all |= sides.own.men[kind];
-    sides.enemy.all |= sides.enemy.men[kind];
+  for (Side* side : {&sides.own, &sides.enemy}) {
+    for (const Bitboard set : side->men) side->all |= set;
   }
   return sides;
 }
@@ -58,7 +45,7 @@ struct Reach {
 template <typename Attacks>
 void AddAttacks(Kind kind, Bitboard men, const Attacks& attacks, Reach& reach) {
   while (men != 0) {
-    const Bitboard squares = attacks(chess::TakeFirst(men));
+    const Bitboard squares = attacks(TakeFirst(men));
     reach.twice |= reach.once & squares;
     reach.once |= squares;
     reach.by[kind] |= squares;
@@ -66,30 +53,30 @@ void AddAttacks(Kind kind, Bitboard men, const Attacks& attacks, Reach& reach) {
 }
 
 Reach ReachOf(const Side& side, Bitboard occupied) {
-  const auto bishop = [&](Square from) { return chess::BishopAttacks(from, occupied); };
-  const auto rook = [&](Square from) { return chess::RookAttacks(from, occupied); };
+  const auto bishop = [&](Square from) { return BishopAttacks(from, occupied); };
+  const auto rook = [&](Square from) { return RookAttacks(from, occupied); };
   const auto queen = [&](Square from) { return bishop(from) | rook(from); };
   Reach reach;
   const Bitboard pawns = side.men[kPawn];
-  const Bitboard ahead = side.color == Color::kWhite ? chess::North(pawns) : chess::South(pawns);
-  reach.by[kPawn] = reach.once = chess::East(ahead) | chess::West(ahead);
-  reach.twice = chess::East(ahead) & chess::West(ahead);
-  AddAttacks(kKnight, side.men[kKnight], chess::KnightAttacks, reach);
+  const Bitboard ahead = side.color == Color::kWhite ? North(pawns) : South(pawns);
+  reach.by[kPawn] = reach.once = East(ahead) | West(ahead);
+  reach.twice = East(ahead) & West(ahead);
+  AddAttacks(kKnight, side.men[kKnight], KnightAttacks, reach);
   AddAttacks(kBishop, side.men[kBishop], bishop, reach);
   AddAttacks(kRook, side.men[kRook], rook, reach);
   AddAttacks(kQueen, side.men[kQueen], queen, reach);
-  AddAttacks(kKing, side.men[kKing], chess::KingAttacks, reach);
+  AddAttacks(kKing, side.men[kKing], KingAttacks, reach);
   return reach;
 }
 
 // Men of either side that stand alone between the king and a slider of `from`.
 Bitboard Shields(Square king, const Side& from, Bitboard occupied) {
-  Bitboard sliders = (chess::BishopAttacks(king, 0) & from.diagonal()) |
-                     (chess::RookAttacks(king, 0) & from.straight());
+  Bitboard sliders = (BishopAttacks(king, 0) & from.diagonal()) |
+                     (RookAttacks(king, 0) & from.straight());
   Bitboard shields = 0;
   while (sliders != 0) {
-    const Square slider = chess::TakeFirst(sliders);
-    const Bitboard between = chess::Through(king, slider) & ~slider.bit() & occupied;
+    const Square slider = TakeFirst(sliders);
+    const Bitboard between = Through(king, slider) & ~slider.bit() & occupied;
     if (std::has_single_bit(between)) shields |= between;
   }
   return shields;
@@ -97,9 +84,9 @@ Bitboard Shields(Square king, const Side& from, Bitboard occupied) {
 
 // From where each kind but the king attacks a king of `color`.
 std::array<Bitboard, 5> CheckSquares(Square king, Color color, Bitboard occupied) {
-  const Bitboard bishop = chess::BishopAttacks(king, occupied);
-  const Bitboard rook = chess::RookAttacks(king, occupied);
-  return {chess::PawnAttacks(color, king.bit()), chess::KnightAttacks(king), bishop, rook,
+  const Bitboard bishop = BishopAttacks(king, occupied);
+  const Bitboard rook = RookAttacks(king, occupied);
+  return {PawnAttacks(color, king.bit()), KnightAttacks(king), bishop, rook,
           bishop | rook};
 }
 
@@ -108,13 +95,13 @@ Bitboard FlightSquares(Square king, const Side& side, const Side& other, const R
   Bitboard attacked = reach.once;
   // Squares behind the king count as attacked only where something attacks the king.
   if ((attacked & king.bit()) != 0) attacked = ReachOf(other, occupied & ~king.bit()).once;
-  return chess::KingAttacks(king) & ~side.all & ~attacked;
+  return KingAttacks(king) & ~side.all & ~attacked;
 }
 
 }  // namespace
 
-AttackPlanes AttackPlanesOf(const PackedPosition& position) {
-  const Sides both = SidesOf(position);
+AttackPlanes AttackPlanesOf(const MenInView& men) {
+  const Sides both = SidesOf(men);
   const Bitboard occupied = both.occupied();
   const std::array<const Side*, 2> sides = {&both.own, &both.enemy};
   const std::array<Reach, 2> reaches = {ReachOf(both.own, occupied), ReachOf(both.enemy, occupied)};
@@ -127,7 +114,7 @@ AttackPlanes AttackPlanesOf(const PackedPosition& position) {
     const Side& side = *sides[i];
     const Side& other = *sides[1 - i];
     if (other.men[kKing] == 0) continue;
-    const Square king = chess::First(other.men[kKing]);
+    const Square king = First(other.men[kKing]);
     const Bitboard shields = Shields(king, side, occupied);
     planes[kPinnedPlane + 1 - i] = shields & other.all;
     if (i == 0) planes[kUncoverPlane] = shields & side.all;
@@ -138,4 +125,19 @@ AttackPlanes AttackPlanesOf(const PackedPosition& position) {
   return planes;
 }
 
-}  // namespace kibitz::policy
+AttackPlanes AttackPlanesOf(const Board& board) {
+  const Color own = board.side_to_move();
+  MenInView men;
+  for (size_t kind = kPawn; kind <= kKing; ++kind) {
+    men.own[kind] = board.pieces(own, kPieceTypes[kind]);
+    men.enemy[kind] = board.pieces(~own, kPieceTypes[kind]);
+  }
+  if (own == Color::kBlack) {
+    for (auto* side : {&men.own, &men.enemy}) {
+      for (Bitboard& set : *side) set = __builtin_bswap64(set);
+    }
+  }
+  return AttackPlanesOf(men);
+}
+
+}  // namespace kibitz::chess

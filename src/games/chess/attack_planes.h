@@ -1,8 +1,8 @@
-// What the pieces of a position attack, as further input planes of a network: a small one does not
-// find pins, checks and flight squares by itself in a few convolutions.
+// What the pieces of a position attack, as inputs of a network: a small one does not find pins,
+// checks and flight squares by itself.
 //
-//   const AttackPlanes planes = AttackPlanesOf(position);
-//   chess::Bitboard pinned = planes[kPinnedPlane];          // Own men; the enemy's are behind.
+//   const AttackPlanes planes = AttackPlanesOf(board);
+//   Bitboard pinned = planes[kPinnedPlane];                 // Own men; the enemy's are behind.
 //
 // Sets of squares (a1 = bit 0) as the side to move sees the board: when Black moves, ranks are
 // mirrored. "Own" is the side to move.
@@ -11,9 +11,9 @@
 #include <array>
 
 #include "games/chess/bitboard.h"
-#include "students/policy/data/packed_position.h"
+#include "games/chess/board.h"
 
-namespace kibitz::policy {
+namespace kibitz::chess {
 
 // Where each group of planes begins. Pawn, knight, bishop, rook, queen, king is the order of
 // pieces; own comes before the enemy's.
@@ -25,11 +25,19 @@ inline constexpr int kFlightPlane = 26;   // 2: flight squares of the enemy king
 inline constexpr int kUncoverPlane = 28;  // 1: own men that uncover a check when they leave.
 inline constexpr int kAttackPlanes = 29;
 
-using AttackPlanes = std::array<chess::Bitboard, kAttackPlanes>;
+using AttackPlanes = std::array<Bitboard, kAttackPlanes>;
+
+// The men of both sides: pawns, knights, bishops, rooks, queens, kings, as the side to move sees
+// the board. Any sets will do.
+struct MenInView {
+  std::array<Bitboard, 6> own{};
+  std::array<Bitboard, 6> enemy{};
+};
 
 // A flight square of a king is next to it, without a man of its side and not attacked by the other,
 // also not through the king itself. A king may uncover a check as well. Planes of a missing king
 // are empty.
-AttackPlanes AttackPlanesOf(const PackedPosition& position);
+AttackPlanes AttackPlanesOf(const MenInView& men);
+AttackPlanes AttackPlanesOf(const Board& board);
 
-}  // namespace kibitz::policy
+}  // namespace kibitz::chess
