@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "games/chess/movegen.h"
 #include "io/weights/model_file.h"
+#include "students/decoder/data/sight.h"
 #include "students/decoder/data/tokens.h"
 #include "students/decoder/data/weights_file.h"
 #include "students/decoder/play/model.h"
@@ -102,31 +103,6 @@ io::ModelFile WithPlanes(const io::ModelFile& file, int64_t channels) {
   return made;
 }
 
-// The same network with attack planes, of random weights.
-io::ModelFile WithAttackPlanes(const io::ModelFile& file) {
-  const std::string name = "layers.0.weight";
-  const std::vector<int64_t>& shape = file.weights.Get(name).shape;
-  const std::vector<float> from = file.weights.Floats(name, shape);
-  const auto before = static_cast<size_t>(shape[1] * shape[2] * shape[3]);  // Of an output.
-  const auto added = static_cast<size_t>(chess::kAttackPlanes * shape[2] * shape[3]);
-  Rng rng({.seed = 10, .epoch = 0, .sample = 0, .purpose = Purpose("attack planes")});
-  std::vector<float> to;
-  for (size_t i = 0; i < from.size(); i += before) {
-    to.insert(to.end(), &from[i], &from[i] + before);
-    for (size_t k = 0; k < added; ++k) to.push_back(static_cast<float>(0.05 * rng.Normal()));
-  }
-  const auto bytes = std::as_bytes(std::span(to));
-  std::vector<io::NamedTensor> tensors = file.weights.tensors();
-  std::ranges::find(tensors, name, &io::NamedTensor::name)->tensor = io::OwnedTensor(
-      io::DType::kF32, {shape[0], shape[1] + chess::kAttackPlanes, shape[2], shape[3]},
-      {bytes.begin(), bytes.end()});
-  io::ModelFile made = {.weights = io::StateDict(std::move(tensors), file.weights.place()),
-                        .config = file.config,
-                        .place = file.place};
-  made.config["model"]["attack_planes"] = true;
-  return made;
-}
-
 double LargestDifference(const std::vector<float>& a, const std::vector<float>& b) {
   double largest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -191,13 +167,11 @@ TEST_F(OnnxTest, PoliciesAnswerAlike) {
   for (const chess::Board& board : RandomBoards()) positions.push_back(policy::Pack(board));
   std::vector<std::string> folders = testing::PolicyModels();
   folders.push_back(ModelPath("policy-small"));
-  folders.push_back(ModelPath("policy-small") + "/");   // With another head.
-  folders.push_back(ModelPath("policy-small") + "//");  // With attack planes, too.
+  folders.push_back(ModelPath("policy-small") + "/");  // With another head.
   for (const std::string& folder : folders) {
     io::ModelFile file = io::ReadModel(folder);
     const bool planes_head = folder.ends_with("/");
     if (planes_head) file = WithPlanes(file, policy::ConfigOf(file).hidden_channels);
-    if (folder.ends_with("//")) file = WithAttackPlanes(file);
     policy::Model model(file, {});
     const policy::NetConfig& config = model.config();
     const policy::InputForm form = {.flip = config.flip_board, .attacks = config.attack_planes};
@@ -221,7 +195,7 @@ TEST_F(OnnxTest, PoliciesAnswerAlike) {
     std::vector<float> logits(kPositions * static_cast<size_t>(config.num_moves));
     model.Answer(positions, logits.data());
     std::string name = std::filesystem::path(folder).filename();
-    if (planes_head) name = config.attack_planes ? "attacks" : "planes";
+    if (planes_head) name = "planes";
     if (config.IsCnn() && config.kernel_size == 3) {
       std::vector<float> plain(logits.size());
       policy::Model(WithPlainWindows(file), {}).Answer(positions, plain.data());
