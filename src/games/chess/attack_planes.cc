@@ -71,8 +71,8 @@ Reach ReachOf(const Side& side, Bitboard occupied) {
 
 // Men of either side that stand alone between the king and a slider of `from`.
 Bitboard Shields(Square king, const Side& from, Bitboard occupied) {
-  Bitboard sliders = (BishopAttacks(king, 0) & from.diagonal()) |
-                     (RookAttacks(king, 0) & from.straight());
+  Bitboard sliders =
+      (BishopAttacks(king, 0) & from.diagonal()) | (RookAttacks(king, 0) & from.straight());
   Bitboard shields = 0;
   while (sliders != 0) {
     const Square slider = TakeFirst(sliders);
@@ -86,8 +86,7 @@ Bitboard Shields(Square king, const Side& from, Bitboard occupied) {
 std::array<Bitboard, 5> CheckSquares(Square king, Color color, Bitboard occupied) {
   const Bitboard bishop = BishopAttacks(king, occupied);
   const Bitboard rook = RookAttacks(king, occupied);
-  return {PawnAttacks(color, king.bit()), KnightAttacks(king), bishop, rook,
-          bishop | rook};
+  return {PawnAttacks(color, king.bit()), KnightAttacks(king), bishop, rook, bishop | rook};
 }
 
 Bitboard FlightSquares(Square king, const Side& side, const Side& other, const Reach& reach,

@@ -170,9 +170,7 @@ class PlainPlanes {
   AttackPlanes planes_{};
 };
 
-AttackPlanes Of(const std::string& fen) {
-  return AttackPlanesOf(ParseFen(fen).OrThrow(fen));
-}
+AttackPlanes Of(const std::string& fen) { return AttackPlanesOf(ParseFen(fen).OrThrow(fen)); }
 
 Bitboard Squares(const std::string& names) {
   Bitboard set = 0;

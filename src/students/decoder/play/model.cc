@@ -491,6 +491,7 @@ io::StateDict RandomWeights(const NetConfig& config, uint64_t seed) {
   if (config.board_places) drawing.AddNormal("place_embedding.weight", {kPlaceRows, width});
   if (config.board_before) drawing.AddNormal("before_embedding.weight", {kBeforeRows, width});
   if (config.square_sight) drawing.AddNormal("sight_embedding.weight", {kSightRows, width});
+  if (config.square_attacks) drawing.AddNormal("attack_embedding.weight", {kAttackRows, width});
   for (int i = 0; i < config.num_layers; ++i) {
     const std::string layer = fmt::format("layers.{}.", i);
     for (const char* name : {"q_proj", "k_proj", "v_proj", "output_proj"}) {

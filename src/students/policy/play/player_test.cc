@@ -94,7 +94,7 @@ TEST(PolicyPlayerTest, SaysWhatIsWrong) {
               HasSubstr("none: found no such file or folder"));
   CopyModel(folder.path(), R"({"hidden_channels": 16})");
   EXPECT_THAT(MessageOf([&] { Player({.path = folder.path()}); }),
-              HasSubstr("layers.0.weight is [64, 17, 3, 3], expected [16, 17, 3, 3]"));
+              HasSubstr("layers.0.weight is [64, 46, 3, 3], expected [16, 46, 3, 3]"));
   EXPECT_THAT(MessageOf([&] {
                 Player({.path = ModelPath("policy-small"), .precision = nn::Precision::kInt8});
               }),
