@@ -51,8 +51,8 @@ Fields FieldsOf(NTupleLearningOptions& options) {
              "replay games of at least this many moves from their middle; 0: never", {.min = 0});
   fields.Add(
       "trace", options.trace,
-      "lambda of TD(lambda), the share of a target that the next target makes; 0: the value of "
-      "the next board alone",
+      "lambda of TD(lambda): 0 learns from the value of the next board, 1 from all points that "
+      "came later",
       {.min = 0, .max = 1});
   return fields;
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -248,15 +247,12 @@ io::StateDict WithAttackPlanes(const io::StateDict& weights) {
   return {std::move(tensors), weights.place()};
 }
 
-// The weights with blocks that only the network has. They add nothing to their input at first: the
-// second convolution is zero, all else as the network has it.
-io::StateDict WithBlocks(const io::StateDict& weights, const PolicyCnn& net) {
+// The weights with the network's blocks from `first` on. They add nothing to their input at first:
+// the second convolution is zero, all else as the network has it.
+io::StateDict WithBlocks(const io::StateDict& weights, const PolicyCnn& net, int first) {
   std::vector<io::NamedTensor> tensors = weights.tensors();
-  for (size_t i = 0; i < net.blocks.size(); ++i) {
+  for (size_t i = static_cast<size_t>(first); i < net.blocks.size(); ++i) {
     const std::string block = fmt::format("layers.{}.", i + 2);
-    const bool known = std::ranges::any_of(
-        weights.tensors(), [&](const auto& tensor) { return tensor.name.starts_with(block); });
-    if (known) continue;
     for (auto& [name, tensor] : learn::WeightsOf(*net.blocks[i])) {
       const bool last = name.starts_with("conv2.");
       tensors.push_back(
@@ -270,9 +266,12 @@ io::StateDict WithBlocks(const io::StateDict& weights, const PolicyCnn& net) {
 }  // namespace
 
 void LoadWeightsInto(NetModule& net, const std::string& path) {
-  io::StateDict weights = io::ReadModel(path).weights;
+  const io::ModelFile file = io::ReadModel(path);
+  io::StateDict weights = file.weights;
   if (net.config.attack_planes) weights = WithAttackPlanes(weights);
-  if (const auto* cnn = dynamic_cast<const PolicyCnn*>(&net)) weights = WithBlocks(weights, *cnn);
+  if (const auto* cnn = dynamic_cast<const PolicyCnn*>(&net)) {
+    weights = WithBlocks(weights, *cnn, ConfigOf(file).num_layers);
+  }
   learn::LoadWeights(net, weights, weights.place());
 }
 

@@ -231,6 +231,11 @@ TEST(PolicyNet, AddedBlocksChangeNothingAtFirst) {
   for (const char* name : {"layers.3.conv2.weight", "layers.4.conv2.weight"}) {
     EXPECT_GT(net->named_parameters()[name].grad().abs().max().item<double>(), 0) << name;
   }
+  // Weights without blocks that their config names are damaged.
+  io::WriteModel(folder.File("damaged"),
+                 io::StateDict(learn::WeightsOf(*before), folder.File("damaged")),
+                 FieldsOf(config).ToTree());
+  EXPECT_THROW(LoadWeightsInto(*net, folder.File("damaged")), Error);
   // Nor does a network of fewer blocks read what has more.
   io::WriteSafetensors(folder.File("more.safetensors"), {learn::WeightsOf(*net)});
   EXPECT_THROW(LoadWeightsInto(*before, folder.File("more.safetensors")), Error);

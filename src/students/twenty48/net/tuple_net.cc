@@ -125,14 +125,12 @@ void InitTupleNet(TupleNet& net, uint64_t seed) {
 
 namespace {
 
-// Adds the weights of layers that only the network has. They add nothing to their input at first:
-// the last matrix of the MLP is zero, and so is that of attention; all else as the network has it.
-void AddLayers(std::vector<io::NamedTensor>& weights, const TupleNetImpl& net) {
-  for (size_t i = 0; i < net.blocks->size(); ++i) {
+// Adds the weights of the network's layers from `first` on. They add nothing to their input at
+// first: the last matrix of the MLP is zero, and so is that of attention; all else as the network
+// has it.
+void AddLayers(std::vector<io::NamedTensor>& weights, const TupleNetImpl& net, int first) {
+  for (size_t i = static_cast<size_t>(first); i < net.blocks->size(); ++i) {
     const std::string layer = fmt::format("blocks.{}.", i);
-    const bool known = std::ranges::any_of(
-        weights, [&](const auto& tensor) { return tensor.name.starts_with(layer); });
-    if (known) continue;
     for (auto& [name, tensor] : learn::WeightsOf(*(*net.blocks)[i])) {
       const bool last = name == "mlp.w_down.weight" || name == "attn.wo.weight";
       weights.push_back(
@@ -145,13 +143,14 @@ void AddLayers(std::vector<io::NamedTensor>& weights, const TupleNetImpl& net) {
 }  // namespace
 
 void LoadWeightsInto(TupleNet& net, const std::string& path) {
-  const io::StateDict read = io::ReadModel(path).weights;
+  const io::ModelFile file = io::ReadModel(path);
+  const io::StateDict& read = file.weights;
   if (!IsTupleNet(read)) {
     throw Error("{}: its network has no tuples; drop model.tuple_width to train it", read.place());
   }
   const bool warm = net->attention && !HasAttention(read);
   std::vector<io::NamedTensor> weights = WithFittingHead(read, *net);
-  AddLayers(weights, *net);
+  AddLayers(weights, *net, ConfigOf(file, net->config.num_attention_heads).num_hidden_layers);
   if (warm) {
     for (const io::NamedTensor& own : learn::WeightsOf(*net)) {
       const bool known = std::ranges::count(weights, own.name, &io::NamedTensor::name) > 0;

@@ -62,6 +62,12 @@ TupleNet Drawn(const NetConfig& config, bool attention, uint64_t seed) {
   return net;
 }
 
+// A model's folder.
+void Write(const TempFolder& folder, TupleNet& net, const NetConfig& config) {
+  io::WriteModel(folder.path(), io::StateDict(learn::WeightsOf(*net), folder.path()),
+                 ConfigTree(config, std::nullopt));
+}
+
 TEST(Tuples, EveryCellIsInARowAColumnAndASquare) {
   std::array<int, kCells> count{};
   for (const TupleCells& tuple : kTupleCells) {
@@ -117,8 +123,7 @@ TEST(TupleNet, AttentionStartsAtTheLogitsOfItsWarmStart) {
   const NetConfig config = SmallTuples(HeadType::kBinnedEv);
   TupleNet warm = Drawn(config, false, 7);
   const TempFolder folder;
-  io::WriteModel(folder.path(), io::StateDict(learn::WeightsOf(*warm), folder.path()),
-                 ConfigTree(config, std::nullopt));
+  Write(folder, warm, config);
   TupleNet net(config, true);
   InitTupleNet(net, 8);
   const Tensor tokens = TokensOf(MadeUpBoards(9));
@@ -141,8 +146,7 @@ TEST(TupleNet, AddedLayersChangeNothingAtFirst) {
   for (bool before : {false, true}) {
     TupleNet shallow = Drawn(config, before, 7);
     const TempFolder folder;
-    io::WriteModel(folder.path(), io::StateDict(learn::WeightsOf(*shallow), folder.path()),
-                   ConfigTree(config, std::nullopt));
+    Write(folder, shallow, config);
     const Tensor expected = shallow->forward(tokens);
     NetConfig deeper = config;
     deeper.num_hidden_layers = 4;
@@ -157,9 +161,11 @@ TEST(TupleNet, AddedLayersChangeNothingAtFirst) {
     EXPECT_GT(block->mlp->w_down->weight.grad().abs().max().item<double>(), 0);
     EXPECT_GT(block->attn->wo->weight.grad().abs().max().item<double>(), 0);
     // Fewer layers than the weights have are refused.
-    io::WriteModel(folder.path(), io::StateDict(learn::WeightsOf(*net), folder.path()),
-                   ConfigTree(deeper, std::nullopt));
+    Write(folder, net, deeper);
     EXPECT_THROW(LoadWeightsInto(shallow, folder.path()), Error);
+    // So are weights without layers that their config names: the file is damaged.
+    Write(folder, shallow, deeper);
+    EXPECT_THROW(LoadWeightsInto(net, folder.path()), Error);
   }
 }
 
